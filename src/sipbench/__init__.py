@@ -1,0 +1,1 @@
+"""Measure what an agent gained, kept and paid when it learned."""

@@ -1,0 +1,90 @@
+"""Digests: SHA-256 over canonical JSON, over files, and over directories."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sipbench.errors import SipbenchError
+
+__all__ = ["EMPTY_TREE", "canonical_json", "file_digest", "json_digest", "seed_from", "tree_digest"]
+
+_PREFIX = "sha256:"
+
+
+def canonical_json(value: Any) -> bytes:
+    """Serialise ``value`` to the one byte string that equal values share.
+
+    Keys are sorted, no white space, UTF-8, no NaN or infinity. Floats are written in their
+    shortest form that reads back to the same number.
+
+    Raises:
+        ValueError: ``value`` holds NaN, an infinity or something JSON cannot express.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode("utf-8")
+    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+        raise ValueError(f"no canonical JSON: {error}") from None
+
+
+def json_digest(value: Any) -> str:
+    """Digest of a JSON value, as ``sha256:<64 hex>``."""
+    return _PREFIX + hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def seed_from(*parts: Any) -> int:
+    """A 63-bit seed derived from ``parts``: the same on every machine and in every process."""
+    return int.from_bytes(hashlib.sha256(canonical_json(list(parts))).digest()[:8], "big") >> 1
+
+
+def file_digest(path: Path) -> str:
+    """Digest of a file's bytes, as ``sha256:<64 hex>``."""
+    with path.open("rb") as handle:
+        return _PREFIX + hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def tree_digest(root: Path) -> str:
+    """Digest of a directory: sorted (path, mode, size, hash) of every file below it.
+
+    The mode is reduced to ``x`` (executable by its owner) or ``-``, since the rest of the bits
+    differs between machines without meaning. Empty directories do not count. A missing directory
+    has the digest of an empty one.
+
+    Raises:
+        SipbenchError: The tree holds a symbolic link or a special file, whose meaning depends on
+            the machine, or a name that is not valid UTF-8.
+    """
+    lines = []
+    for path in _files(root):
+        info = path.lstat()
+        name = path.relative_to(root).as_posix()
+        mode = "x" if info.st_mode & stat.S_IXUSR else "-"
+        lines.append([name, mode, info.st_size, file_digest(path)])
+    try:
+        return json_digest(sorted(lines))
+    except ValueError:
+        raise SipbenchError(f"{root}: a file name is not valid UTF-8; rename it") from None
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        for name in [*folders, *names]:
+            path = Path(folder, name)
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode):
+                yield path
+                continue
+            if stat.S_ISDIR(mode):
+                continue
+            kind = "a symbolic link" if stat.S_ISLNK(mode) else "a special file"
+            raise SipbenchError(f"{path}: {kind} cannot be part of a digest; replace it by a regular file")
+
+
+EMPTY_TREE = json_digest([])
+"""The digest of an empty directory: the agent state of every arm at T0."""
