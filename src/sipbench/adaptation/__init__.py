@@ -1,0 +1,1 @@
+"""Adaptations: what makes an agent state out of adapt attempts."""

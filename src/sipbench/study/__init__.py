@@ -1,0 +1,1 @@
+"""A study: config, plan, journal, runner."""
