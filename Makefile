@@ -1,0 +1,56 @@
+# Needs a Python >= 3.12, make and the package registry; everything else goes into .venv.
+#
+#   PYTHON=/path/to/python   use this interpreter           EXTRAS=a,b   install these extras too
+#   V=1                      name each test, and the slow ones
+#   JOBS=N                   test processes (0: one, in the foreground)
+#   ARGS='...'               more arguments for the command that the target runs
+
+BIN := .venv/bin
+JOBS ?= auto
+
+# Extras that the tests need, with no space between: an entry per engine that is tested here.
+EXTRAS ?=
+
+.PHONY: help venv demo test check format bench schemas lock clean distclean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+# The interpreter is looked for only when a target needs it, and make itself says what is missing.
+venv: ## make or update .venv (the other targets do it by themselves)
+	@$(eval FOUND := $(shell sh scripts/find-python.sh '$(PYTHON)' 2>&1 || echo :none))\
+	$(if $(filter :none,$(FOUND)),$(error $(filter-out :none,$(FOUND))))\
+	sh scripts/venv.sh '$(FOUND)' '$(EXTRAS)'
+
+demo: venv ## the main job on the embedded benchmark: four arms, T0 to T2, about 20 seconds
+	@$(BIN)/sip demo $(ARGS)
+
+test: venv ## all tests
+	$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --dist worksteal $(if $(V),-v --durations=10) $(ARGS)
+
+check: venv ## format, lint, types, and the promises of the repository
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/repo
+
+format: venv ## rewrite the sources as `make check` wants them
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: venv ## timings: start-up, synth, a million records
+	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" $(ARGS); done
+
+schemas: venv ## write the JSON Schemas from the models
+	$(BIN)/python scripts/schemas.py $(ARGS)
+
+# Keeps the versions that still fit; ARGS=--upgrade takes the newest.
+lock: venv ## pin all versions again: constraints.txt
+	sh scripts/lock.sh $(ARGS)
+
+clean: ## remove what the tools left
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## ... and .venv
+	rm -rf .venv
