@@ -1,0 +1,24 @@
+"""Estimation: arrays in, numbers out. Nothing here reads a file or knows a study.
+
+Import the module you need; importing this package alone loads neither them nor scipy.
+
+=================  =====================================================================
+``intervals``      the default interval: paired t on task means, clustered by family
+``contrasts``      paired contrasts, difference in differences, claims about a method
+``signflip``       the sign-flip permutation test by families
+``multiplicity``   Holm, Benjamini-Hochberg
+``ratio``          Fieller intervals (IE, BR_ratio), the joint (gain, cost) region, the NIS box
+``missing``        complete-case, errors-as-0, bounds, coverage and its gate, attrition
+``selection``      replay selection: cross-fitting, and the bias of scoring what one selected on
+``repeats``        sd over repeats, and the variance between tasks, between repeats and within
+``passk``          pass@k and pass^k without bias
+``shrinkage``      empirical-Bayes deltas per task
+``power``          noise floor, detectable effect, testable margin, sizes needed
+``bootstrap``      family bootstrap, for statistics without a closed form only
+``verdicts``       the words: improved, worse, no evidence, inconclusive, retained, loss, ...
+``calibrate``      simulations that all of these must pass
+=================  =====================================================================
+
+Estimates that do not exist are ``None`` with a reason. NaN in an input is a
+``ValueError``: a missing value must have been decided upon before it comes here.
+"""
