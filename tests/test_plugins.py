@@ -69,3 +69,9 @@ def test_two_packages_with_one_name_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(plugins, "entry_points", lambda group: points)
     with pytest.raises(ConfigError, match="several packages"):
         plugins.load("benchmarks", "x")
+
+
+def test_a_module_of_the_plugin_itself_that_is_gone_is_no_missing_extra(offered: dict[str, str]) -> None:
+    offered["mine"] = "sipbench.no_such_part:Thing"
+    with pytest.raises(EngineError, match="registered but not there: install its package again"):
+        plugins.load("benchmarks", "mine")

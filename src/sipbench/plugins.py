@@ -60,6 +60,11 @@ def _imported(point: EntryPoint, singular: str) -> Any:
     except SipbenchError:
         raise
     except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == point.module.partition(".")[0]:
+            raise EngineError(
+                f"{singular} '{point.name}' ({point.value}) is registered but not there: "
+                "install its package again"
+            ) from error
         # An extra shares its name with the plug-in it belongs to.
         raise MissingExtraError(
             f"{singular} '{point.name}' ({error.name} is not installed)", point.name
