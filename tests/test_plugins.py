@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -51,8 +52,12 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(offered: dict[str, str])
         plugins.load("benchmarks", "sinth")
 
 
-def test_a_missing_package_names_the_extra_to_install(offered: dict[str, str]) -> None:
-    offered["harbor"] = "surely_not_installed_anywhere:Thing"
+def test_a_missing_package_names_the_extra_to_install(
+    offered: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_with_an_engine.py").write_text("import surely_not_installed_anywhere\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    offered["harbor"] = "module_with_an_engine:Thing"
     with pytest.raises(MissingExtraError, match=r"pip install 'sipbench\[harbor\]'"):
         plugins.load("benchmarks", "harbor")
 

@@ -32,12 +32,8 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _common(
-    verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="Say more on stderr.")
-    ] = 0,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Say only errors on stderr.")
-    ] = False,
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more on stderr.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only errors on stderr.")] = False,
     version: Annotated[
         bool,
         typer.Option(

@@ -18,6 +18,4 @@ def watched[Item](items: Sequence[Item], what: str) -> Iterator[Item]:
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(
-        items, description=what, console=Console(stderr=True), transient=True
-    )
+    yield from track(items, description=what, console=Console(stderr=True), transient=True)

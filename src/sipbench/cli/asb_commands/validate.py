@@ -23,9 +23,7 @@ def validate(
             show_default=False,
         ),
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     deviations: Annotated[
         bool,
         typer.Option("--deviations", help="Name the files with known deviations too."),
@@ -99,13 +97,7 @@ def _print(reports: list[FileReport], deviations: bool) -> None:
     for kind, states in _counts(reports).items():
         row = "".join(f"{states[state]:>11}" for state in _STATES)
         typer.echo(f"{kind:12}{sum(states.values()):>8}{row}")
-    met = Counter(
-        (deviation.rule, report.kind)
-        for report in reports
-        for deviation in report.deviations
-    )
+    met = Counter((deviation.rule, report.kind) for report in reports for deviation in report.deviations)
     if met:
-        said = ", ".join(
-            f"{rule} in {count} ({kind})" for (rule, kind), count in sorted(met.items())
-        )
+        said = ", ".join(f"{rule} in {count} ({kind})" for (rule, kind), count in sorted(met.items()))
         typer.echo(f"known deviations: {said}")
