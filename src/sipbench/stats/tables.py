@@ -1,0 +1,243 @@
+"""Run records as columns: read with every check, or trusted and checked by column.
+
+Both ways end in the same table, so that what is computed from it cannot depend on the way. A file
+of a million records is read in pieces; only the columns that a summary needs are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import batched
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+from pydantic import ValidationError
+
+from sipbench.errors import RecordError
+from sipbench.protocol.digests import file_digest
+from sipbench.protocol.jsonl import MAX_LINE_BYTES, parse_record, problems, read_lines
+from sipbench.protocol.records import RunRecord
+from sipbench.protocol.summary import Source
+from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
+
+__all__ = ["KEYS", "PHASES", "SPLITS", "RunTable", "check_table", "read_table", "table_of"]
+
+PHASES = pl.Enum([phase.value for phase in Phase])
+SPLITS = pl.Enum([split.value for split in Split])
+STATUSES = pl.Enum([status.value for status in Status])
+PATHS = pl.Enum([path.value for path in PathType])
+
+KEYS = (
+    "benchmark_name",
+    "benchmark_version",
+    "benchmark_split",
+    "phase",
+    "arm",
+    "task_id",
+    "repeat",
+    "seed",
+    "attempt_index",
+)
+"""Where an attempt stands in the design, as in ``RunRecord.design_key``."""
+
+_NAMES = ("benchmark_name", "arm", "model_name", "agent_name", "agent_version", "task_id")
+_SCHEMA: dict[str, Any] = {
+    "schema_version": pl.String,
+    "run_id": pl.String,
+    **dict.fromkeys((*_NAMES, "benchmark_version", "family"), pl.String),
+    "benchmark_split": SPLITS,
+    "phase": PHASES,
+    "path_type": PATHS,
+    "status": STATUSES,
+    "repeat": pl.Int64,
+    "seed": pl.Int64,
+    "attempt_index": pl.Int64,
+    "score": pl.Float64,
+}
+_ENUMS = ("benchmark_split", "phase", "path_type", "status")
+_PIECE = 32 * 1024 * 1024
+_BATCH = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """Records as columns, and where they came from.
+
+    Attributes:
+        frame: One row per record: the names of :class:`RunRecord` and ``cost``, what the attempt
+            consumed of the cost unit with all its tries; null if any part is unknown.
+        sources: The files, in the order they were given.
+        trusted: Whether the records were checked by column only.
+    """
+
+    frame: pl.DataFrame
+    sources: tuple[Source, ...] = ()
+    trusted: bool = False
+
+
+def read_table(paths: Sequence[Path], cost_field: str | None, *, trusted: bool = False) -> RunTable:
+    """Read ``runs.jsonl`` files into one table.
+
+    Args:
+        paths: The files.
+        cost_field: The record field of the cost unit; None: no costs are read.
+        trusted: Read columns without checking each field of each record, for files that sipbench
+            itself wrote. Types, ranges, statuses without scores and duplicates are still checked.
+
+    Raises:
+        RecordError: A file cannot be read, a record is invalid, or two are the same attempt.
+    """
+    pieces, sources = [], []
+    for path in paths:
+        frames, digest = _trusted(path, cost_field) if trusted else _validated(path, cost_field)
+        frame = pl.concat([_empty(cost_field), *frames], rechunk=False)
+        pieces.append(frame)
+        sources.append(Source(name=path.name, digest=digest, records=frame.height))
+    frame = pl.concat(pieces) if pieces else _empty(cost_field)
+    check_table(frame)
+    return RunTable(frame, tuple(sources), trusted)
+
+
+def table_of(records: Iterable[RunRecord], cost_field: str | None) -> RunTable:
+    """Put records into a table.
+
+    Raises:
+        RecordError: Two records are the same attempt.
+    """
+    frames = [_frame_of(batch, cost_field) for batch in batched(records, _BATCH)]
+    frame = pl.concat([_empty(cost_field), *frames])
+    check_table(frame)
+    return RunTable(frame)
+
+
+def _empty(cost_field: str | None) -> pl.DataFrame:
+    return _frame_of((), cost_field)
+
+
+def _validated(path: Path, cost_field: str | None) -> tuple[list[pl.DataFrame], str]:
+    return [_frame_of(batch, cost_field) for batch in batched(_records(path), _BATCH)], file_digest(path)
+
+
+def _records(path: Path) -> Iterator[RunRecord]:
+    # Duplicates are found in the table, at a fraction of the memory.
+    for number, line in read_lines(path):
+        try:
+            yield parse_record(line)
+        except (ValidationError, RecordError) as error:
+            first = next(problems(path, number, error, RunRecord))
+            raise RecordError(f"{first}; `sip validate {path}` lists every bad line") from None
+
+
+def _frame_of(records: Sequence[RunRecord], cost_field: str | None) -> pl.DataFrame:
+    read = attrgetter(*(f"{name}._value_" if name in _ENUMS else name for name in _SCHEMA))
+    columns = list(zip(*map(read, records), strict=True)) or [()] * len(_SCHEMA)
+    frame = pl.DataFrame(dict(zip(_SCHEMA, columns, strict=True)), schema=_SCHEMA)
+    if cost_field is None:
+        return _finish(frame, None)
+    field = attrgetter(cost_field)
+    spent = pl.Series("spent", list(map(field, records)), dtype=pl.Float64)
+    # Most records have no failed try, and a null says so at less cost than an empty list.
+    failed = [list(map(field, record.tries)) if record.tries else None for record in records]
+    tries = pl.Series("tries", failed, dtype=pl.List(pl.Float64))
+    return _finish(frame.with_columns(spent, tries), cost_field)
+
+
+def _trusted(path: Path, cost_field: str | None) -> tuple[list[pl.DataFrame], str]:
+    schema = dict(_SCHEMA)
+    if cost_field is not None:
+        schema[cost_field] = pl.Float64
+        schema["tries"] = pl.List(pl.Struct({cost_field: pl.Float64}))
+    digest = hashlib.sha256()
+    frames = []
+    try:
+        with path.open("rb") as handle:
+            for piece in _pieces(path, handle):
+                digest.update(piece)
+                frame = pl.read_ndjson(piece, schema=schema)
+                if cost_field is not None:
+                    tries = pl.col("tries").list.eval(pl.element().struct.field(cost_field))
+                    frame = frame.with_columns(tries.alias("tries")).rename({cost_field: "spent"})
+                frames.append(_finish(frame, cost_field))
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except pl.exceptions.PolarsError as error:
+        said = str(error).partition("\n")[0]
+        raise RecordError(
+            f"{path}: cannot be read as trusted records ({said}); `sip validate {path}` names each bad line"
+        ) from None
+    return frames, f"sha256:{digest.hexdigest()}"
+
+
+def _pieces(path: Path, handle: BinaryIO) -> Iterator[bytes]:
+    """The file in pieces that end where a line does."""
+    while piece := handle.read(_PIECE):
+        rest = handle.readline(MAX_LINE_BYTES + 1)
+        if len(rest) > MAX_LINE_BYTES:
+            raise RecordError(f"{path}: a line is longer than {MAX_LINE_BYTES} bytes; not a record")
+        yield piece + rest
+
+
+def _finish(frame: pl.DataFrame, cost_field: str | None) -> pl.DataFrame:
+    """Derive ``cost``, apply the defaults of absent fields, and keep names in a compact form."""
+    cost = pl.lit(None, dtype=pl.Float64)
+    if cost_field is not None:
+        if frame.select((pl.col("spent") < 0).any() | (pl.col("tries").list.min() < 0).any()).item():
+            raise RecordError(f"{cost_field}: a record holds a negative amount; `sip validate` names it")
+        failed = pl.col("tries").fill_null([])
+        known = failed.list.len() == failed.list.drop_nulls().list.len()
+        cost = pl.when(known).then(pl.col("spent") + failed.list.sum())
+    return frame.with_columns(
+        pl.col("repeat", "attempt_index").fill_null(0),
+        pl.when(pl.col("benchmark_version") != "").then(pl.col("benchmark_version")).cast(pl.Categorical),
+        pl.col(*_NAMES, "family").cast(pl.Categorical),
+        cost.alias("cost"),
+    ).select(*_SCHEMA, "cost")
+
+
+def check_table(frame: pl.DataFrame) -> None:
+    """Check by column what every record must keep.
+
+    Raises:
+        RecordError: At the first rule that a record breaks, naming the record.
+    """
+    graded = pl.col("status").is_in([s.value for s in Status if s.is_graded])
+    score = pl.col("score")
+    text = pl.col("run_id", *_NAMES).cast(pl.String)
+    rules = {
+        "schema_version: not a current record; read it without --trusted, which upgrades it": pl.col(
+            "schema_version"
+        ).str.contains(r"^1\.\d{1,6}\.\d{1,6}$"),
+        "a name or identifier is missing": pl.all_horizontal(text.str.len_bytes() > 0),
+        "phase, split, path type or status is missing": pl.all_horizontal(pl.col(*_ENUMS).is_not_null()),
+        "score: a grade needs one, and nothing else may have one": graded == score.is_not_null(),
+        "score: not a number from 0 to 1": score.is_null() | (score.is_not_nan() & score.is_between(0, 1)),
+        "repeat or attempt_index: negative": (pl.col("repeat") >= 0) & (pl.col("attempt_index") >= 0),
+        "cost: not a finite number": pl.col("cost").is_null() | pl.col("cost").is_finite(),
+    }
+    kept = frame.select(
+        rule.fill_null(False).alias(str(number)) for number, rule in enumerate(rules.values())
+    )
+    for number, message in enumerate(rules):
+        if not kept[str(number)].all():
+            bad = frame.filter(~kept[str(number)])["run_id"][0]
+            raise RecordError(f"run_id {bad}: {message}; `sip validate` lists every bad line")
+    _refuse_duplicates(frame, ["run_id"], "two records have the run_id")
+    _refuse_duplicates(
+        frame,
+        list(KEYS),
+        "two records have the same benchmark, version, split, phase, arm, task, repeat, seed and attempt; "
+        "one of them is",
+    )
+
+
+def _refuse_duplicates(frame: pl.DataFrame, columns: list[str], what: str) -> None:
+    keys = frame.select(columns)
+    if keys.hash_rows().n_unique() == keys.height:
+        return
+    twice = frame.filter(keys.is_duplicated())
+    if twice.height:
+        raise RecordError(f"{what} {twice['run_id'][0]}; `sip validate` lists every bad line")
