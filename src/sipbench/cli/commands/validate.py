@@ -1,0 +1,93 @@
+"""``sip validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sipbench.protocol.validation import FileCheck
+
+
+def validate(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files, or study directories.", show_default=False)
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="What the files hold: runs, adaptations, splits, summary, summary-v0.", metavar="KIND"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Check runs.jsonl, adaptations.jsonl, splits.json and summary.json.
+
+    Names file, line, field and reason of everything that is wrong. Exits with 1 if anything is.
+    """
+    from sipbench.cli.output import print_json
+
+    checks = [_check(path, kind) for path in _expand(files)]
+    bad = sum(check.bad_lines for check in checks)
+    if as_json:
+        print_json({"bad": bad, "files": [_document(check) for check in checks]})
+    else:
+        for check in checks:
+            _print(check)
+        if len(checks) > 1:
+            typer.echo(f"{len(checks)} files: {_count(bad)}")
+    if bad:
+        raise typer.Exit(1)
+
+
+def _expand(files: list[Path]) -> list[Path]:
+    from sipbench.protocol.validation import study_files
+
+    found: list[Path] = []
+    for path in files:
+        found += study_files(path) if path.is_dir() else [path]
+    return found
+
+
+def _check(path: Path, kind: str | None) -> FileCheck:
+    from sipbench.errors import ConfigError
+    from sipbench.plugins import suggestion
+    from sipbench.protocol.validation import KINDS, check_file
+
+    known = next((item for item in KINDS if item == kind), None)
+    if kind is not None and known is None:
+        raise ConfigError(f"--kind {kind}: expected one of {', '.join(KINDS)}{suggestion(kind, list(KINDS))}")
+    return check_file(path, known)
+
+
+def _print(check: FileCheck) -> None:
+    for problem in check.problems:
+        typer.echo(_printable(str(problem)))
+    version = f" {check.version}" if check.version else ""
+    what = f"{check.records} good records" if check.kind not in ("splits", "summary") else "document"
+    typer.echo(_printable(f"{check.file}: {check.kind}{version}, {what}: {_count(check.bad_lines)}"))
+    for note in check.notes:
+        typer.echo(_printable(f"{check.file}: {note}"))
+
+
+def _count(bad: int) -> str:
+    return "valid" if bad == 0 else "1 bad line" if bad == 1 else f"{bad} bad lines"
+
+
+def _printable(text: str) -> str:
+    """Text from a file, made harmless for a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _document(check: FileCheck) -> dict[str, object]:
+    return {
+        "file": check.file,
+        "kind": check.kind,
+        "schema_version": check.version,
+        "records": check.records,
+        "bad": check.bad_lines,
+        "problems": [{"line": p.line, "field": p.field, "reason": p.reason} for p in check.problems],
+        "notes": check.notes,
+    }

@@ -1,0 +1,44 @@
+"""How commands write: a console for tables, plain JSON for machines."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sipbench.errors import SipbenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["console", "print_json", "write_text"]
+
+
+def console() -> Console:
+    """A console on stdout: plain text when that is no terminal, and never a failure to encode."""
+    from rich.console import Console
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """Write one JSON document to stdout; it reads the same in any encoding."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as a whole or not at all.
+
+    Raises:
+        SipbenchError: It cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+        partial.replace(path)
+    except OSError as error:
+        raise SipbenchError(f"{path}: cannot be written: {error.strerror or error}") from None
