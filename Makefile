@@ -42,7 +42,7 @@ bench: venv ## timings: start-up, synth, a million records
 	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" $(ARGS); done
 
 schemas: venv ## write the JSON Schemas from the models
-	$(BIN)/python scripts/schemas.py $(ARGS)
+	$(BIN)/python -m sipbench.protocol.schemas $(ARGS)
 
 # Keeps the versions that still fit; ARGS=--upgrade takes the newest.
 lock: venv ## pin all versions again: constraints.txt

@@ -13,7 +13,7 @@ from sipbench.errors import SipbenchError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "print_json", "write_text"]
+__all__ = ["console", "print_json", "printable", "write_text"]
 
 
 def console() -> Console:
@@ -28,6 +28,11 @@ def console() -> Console:
 def print_json(value: Any) -> None:
     """Write one JSON document to stdout; it reads the same in any encoding."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def printable(text: str) -> str:
+    """Text from a file, made harmless for a terminal: what is no printable character is replaced."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from sipbench.cli.commands.show import show
+from sipbench.cli.commands.summarize import summarize
+from sipbench.cli.commands.validate import validate
 from sipbench.cli.main import run
 
 app = typer.Typer(
@@ -39,6 +42,11 @@ def _common(
     from sipbench.logs import configure
 
     configure(verbose=verbose, quiet=quiet)
+
+
+app.command("show")(show)
+app.command("summarize")(summarize)
+app.command("validate")(validate)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from sipbench.errors import SipbenchError
 __all__ = ["EMPTY_TREE", "canonical_json", "file_digest", "json_digest", "seed_from", "tree_digest"]
 
 _PREFIX = "sha256:"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical_json(value: Any) -> bytes:
@@ -27,8 +28,7 @@ def canonical_json(value: Any) -> bytes:
         ValueError: ``value`` holds NaN, an infinity or something JSON cannot express.
     """
     try:
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        return text.encode("utf-8")
+        return _ENCODER.encode(value).encode("utf-8")
     except (TypeError, UnicodeEncodeError, RecursionError) as error:
         raise ValueError(f"no canonical JSON: {error}") from None
 

@@ -262,9 +262,7 @@ def _protocol_pds(at: _Arm, pds: Estimate) -> Estimate:
     )
 
 
-def _unpaired(
-    repeat: int, before: tuple[float, int] | None, after: tuple[float, int] | None
-) -> RepeatValue:
+def _unpaired(repeat: int, before: tuple[float, int] | None, after: tuple[float, int] | None) -> RepeatValue:
     if before is None or after is None:
         side = "T1 held-out" if before is None else "T2"
         return RepeatValue(repeat=repeat, value=None, n_tasks=0, reason=f"no counted {side} attempt")

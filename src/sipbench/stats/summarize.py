@@ -150,9 +150,7 @@ def _row(
     metrics = estimate_metrics(arm, settings, cost, None if unit else _NO_UNIT)
     cells = _cells(arm, context, alone)
     allowed = frozenset(item.rule for item in context.allowed)
-    warnings = row_warnings(
-        arm, metrics, cells, phases, cost, path_type, settings, context.manifest, allowed
-    )
+    warnings = row_warnings(arm, metrics, cells, phases, cost, path_type, settings, context.manifest, allowed)
     return Row(
         arm=name,
         benchmark_name=benchmark,

@@ -11,7 +11,9 @@ import typer
 def show(
     place: Annotated[
         Path,
-        typer.Argument(metavar="DIR|SUMMARY", help="A study directory, or a summary.json.", show_default=False),
+        typer.Argument(
+            metavar="DIR|SUMMARY", help="A study directory, or a summary.json.", show_default=False
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -24,7 +26,9 @@ def show(
 
     path = place / SUMMARY if place.is_dir() else place
     if place.is_dir() and not path.is_file():
-        rest = f"`sip summarize {place}` computes one" if (place / RUNS).is_file() else "not a study directory"
+        rest = (
+            f"`sip summarize {place}` computes one" if (place / RUNS).is_file() else "not a study directory"
+        )
         raise RecordError(f"{place}: no {SUMMARY} in it; {rest}")
     summary = load_summary(path)
     if as_json:

@@ -27,14 +27,18 @@ def summarize(
     schema: Annotated[
         str | None, typer.Option(metavar=_COMPAT, help="Compat: v0.1.0's records, summaries and arithmetic.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not as a table.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON, not as a table.")
+    ] = False,
     trusted: Annotated[
         bool, typer.Option("--trusted", help="Check by column only: faster, for files that sip wrote.")
     ] = False,
     cost_unit: Annotated[
         str | None, typer.Option(metavar="UNIT", help=f"What learning is paid in: {_UNITS}.")
     ] = None,
-    lambda_: Annotated[float | None, typer.Option("--lambda", help="Weight of lost retention in NIS.")] = None,
+    lambda_: Annotated[
+        float | None, typer.Option("--lambda", help="Weight of lost retention in NIS.")
+    ] = None,
     eps: Annotated[float | None, typer.Option(help="Floor of BR_ratio's denominator.")] = None,
     adaptation_cost: Annotated[
         list[str] | None,
@@ -58,7 +62,9 @@ def summarize(
         _refuse(bool(arm or records or unknown_as_zero), needs)
         _strict(runs, out, given, adaptation_cost or [], as_json=as_json, trusted=trusted)
         return
-    _refuse(schema != _COMPAT, f"--schema {schema}: only {_COMPAT} can be asked for; without it, the current one")
+    _refuse(
+        schema != _COMPAT, f"--schema {schema}: only {_COMPAT} can be asked for; without it, the current one"
+    )
     nothing = "--trusted and --adaptation-cost mean nothing to --schema 0.1.0"
     _refuse(trusted or bool(adaptation_cost), nothing)
     _compat(runs, out, given, arm=arm, records=records, unknown_as_zero=unknown_as_zero)

@@ -63,22 +63,19 @@ def _check(path: Path, kind: str | None) -> FileCheck:
 
 
 def _print(check: FileCheck) -> None:
+    from sipbench.cli.output import printable
+
     for problem in check.problems:
-        typer.echo(_printable(str(problem)))
+        typer.echo(printable(str(problem)))
     version = f" {check.version}" if check.version else ""
     what = f"{check.records} good records" if check.kind not in ("splits", "summary") else "document"
-    typer.echo(_printable(f"{check.file}: {check.kind}{version}, {what}: {_count(check.bad_lines)}"))
+    typer.echo(printable(f"{check.file}: {check.kind}{version}, {what}: {_count(check.bad_lines)}"))
     for note in check.notes:
-        typer.echo(_printable(f"{check.file}: {note}"))
+        typer.echo(printable(f"{check.file}: {note}"))
 
 
 def _count(bad: int) -> str:
     return "valid" if bad == 0 else "1 bad line" if bad == 1 else f"{bad} bad lines"
-
-
-def _printable(text: str) -> str:
-    """Text from a file, made harmless for a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _document(check: FileCheck) -> dict[str, object]:

@@ -56,7 +56,9 @@ def upgrade_record(document: Mapping[str, Any], *, arm: str | None = None) -> di
     """
     version = document.get("schema_version")
     if version != V0_VERSION:
-        raise RecordError(f"schema_version: of the versions before 1 only {V0_VERSION} is read, found {version!r}")
+        raise RecordError(
+            f"schema_version: of the versions before 1 only {V0_VERSION} is read, found {version!r}"
+        )
     old = V0RunRecord.model_validate(dict(document))
     carried = old.metadata.get(CARRIED)
     extra = {k: v for k, v in carried.items() if k in _CARRIED_FIELDS} if isinstance(carried, dict) else {}
