@@ -10,8 +10,9 @@ from tests.repo.tree import SOURCE, module_name, modules, named
 
 # From the top down. Parts on one floor are neighbours: they see of each other only `base`, the contract.
 FLOORS: tuple[frozenset[str], ...] = (
-    frozenset({"", "api"}),
+    frozenset({""}),
     frozenset({"cli"}),
+    frozenset({"api"}),
     frozenset({"report"}),
     frozenset({"study"}),
     # Makes manifests out of an adapter's tasks, and is asked by the study's plan.
