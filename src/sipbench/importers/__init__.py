@@ -1,0 +1,1 @@
+"""Importers: what turns finished attempts of others into run records."""
