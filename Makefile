@@ -9,7 +9,7 @@ BIN := .venv/bin
 JOBS ?= auto
 
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
-EXTRAS ?=
+EXTRAS ?= splits
 
 .PHONY: help venv demo test check format bench schemas lock clean distclean
 
