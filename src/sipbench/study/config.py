@@ -1,0 +1,218 @@
+"""What a study file may say: the model behind ``study.yaml``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from sipbench.protocol.manifest import ReplaySelection
+from sipbench.protocol.records import Count, Name
+from sipbench.protocol.rules import RULES
+from sipbench.protocol.settings import AnalysisSettings
+from sipbench.protocol.vocabulary import METRIC_SPLITS, PathType, Phase, Split
+
+__all__ = [
+    "AdaptationChoice",
+    "AgentChoice",
+    "ArmConfig",
+    "AttemptCounts",
+    "BenchmarkChoice",
+    "Caps",
+    "Exposure",
+    "LimitsConfig",
+    "SplitsConfig",
+    "StudyAnalysis",
+    "StudyConfig",
+    "T2Config",
+]
+
+Exposure = Literal["adaptation", "drift"]
+"""What lies between T1 and T2: a second adaptation, or tasks of the drift split."""
+
+ArmName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""An arm's name is also a folder's: letters, digits, dot, hyphen and underscore."""
+
+StudyName = ArmName
+Positive = Annotated[int, Field(ge=1, le=1_000_000)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class _Open(BaseModel):
+    """A choice of a plug-in: the keys beside its own are the plug-in's options."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The plug-in's options, as given."""
+        return dict(self.model_extra or {})
+
+
+class BenchmarkChoice(_Open):
+    """Which benchmark; its options stand beside the name."""
+
+    name: Name
+
+
+class AdaptationChoice(_Open):
+    """Which adaptation; its options stand beside the kind."""
+
+    kind: Name
+
+
+class AgentChoice(_Model):
+    """Who attempts the tasks."""
+
+    name: Name
+    version: Name = "0"
+    model: Name = "none"
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class LimitsConfig(_Model):
+    """What one attempt may use. It is part of an attempt's identity."""
+
+    timeout_seconds: Seconds | None = None
+    tool_calls: Positive | None = None
+    tokens: Annotated[int, Field(ge=1)] | None = None
+
+
+class ArmConfig(_Model):
+    """One agent with one path type."""
+
+    path_type: PathType
+    agent: AgentChoice | None = Field(default=None, description="Default: the study's agent.")
+    adaptation: AdaptationChoice | None = None
+    limits: LimitsConfig | None = Field(default=None, description="Default: the study's limits.")
+    seed: int = Field(default=0, description="Added to the study's seed: for an A/A comparison.")
+
+    @field_validator("adaptation", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        # `adaptation: none` is what people write.
+        return {"kind": value} if isinstance(value, str) else value
+
+
+class AttemptCounts(_Model):
+    """Attempts per task and phase, by split."""
+
+    replay: Positive = 1
+    adapt: Positive = 1
+    heldout: Positive = 1
+    drift: Positive = 1
+
+    def of(self, split: Split) -> int:
+        """The number of attempts for a task of ``split``."""
+        return int(getattr(self, split.value))
+
+
+class SplitsConfig(_Model):
+    """Where the splits come from: the adapter, with sizes, or a file."""
+
+    sizes: dict[Split, Count] = Field(default_factory=dict)
+    file: str | None = Field(default=None, description="A splits.json; relative to the study file.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.file is not None and self.sizes:
+            raise ValueError(
+                "sizes: the file already says which tasks are in which split; drop one of the two"
+            )
+        foreign = [split for split in self.sizes if split not in METRIC_SPLITS]
+        if foreign:
+            raise ValueError(
+                f"sizes: '{foreign[0]}' is no split of a study; use replay, adapt, heldout or drift"
+            )
+        return self
+
+
+class T2Config(_Model):
+    """How an arm comes to T2."""
+
+    by: tuple[Exposure, ...] | None = Field(
+        default=None,
+        description="`adaptation` (a second one, on adapt_t2), `drift`, or both; default: what the splits allow.",
+    )
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class Caps(_Model):
+    """What the whole study may use. It stops cleanly between attempts, and goes on when they are raised."""
+
+    tool_calls: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    hours: Annotated[float, Field(ge=0)] | None = None
+
+
+class StudyAnalysis(AnalysisSettings):
+    """The declared choices of the analysis; a study must say what effect it looks for."""
+
+    sesoi: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="The smallest effect of interest, in score points: 0.05 is five points."
+    )
+
+
+class StudyConfig(_Model):
+    """A study, as a study file says it."""
+
+    model_config = ConfigDict(title="SIP-Bench study")
+
+    name: StudyName
+    benchmark: BenchmarkChoice
+    arms: Annotated[dict[ArmName, ArmConfig], Field(min_length=1)]
+    analysis: StudyAnalysis
+    agent: AgentChoice | None = Field(default=None, description="The agent of every arm that names none.")
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    phases: Annotated[tuple[Phase, ...], Field(min_length=1)] = (Phase.T0, Phase.T1)
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 3
+    attempts: AttemptCounts = Field(default_factory=AttemptCounts)
+    splits: SplitsConfig = Field(default_factory=SplitsConfig)
+    t2: T2Config = Field(default_factory=T2Config)
+    replay_selection: ReplaySelection | None = None
+    limits: LimitsConfig = Field(default_factory=LimitsConfig)
+    caps: Caps = Field(default_factory=Caps)
+    retries: Annotated[int, Field(ge=0, le=20)] = 2
+    concurrency: Annotated[int, Field(ge=1, le=4096)] = 2
+    executor: Name = "local"
+    allow: tuple[str, ...] = Field(default=(), description="Split rules that may be broken, with a mark.")
+
+    @field_validator("attempts", mode="before")
+    @classmethod
+    def _one_number(cls, value: Any) -> Any:
+        # `attempts: 4` is four for every split.
+        if isinstance(value, int) and not isinstance(value, bool):
+            return dict.fromkeys((split.value for split in METRIC_SPLITS), value)
+        return value
+
+    @field_validator("phases")
+    @classmethod
+    def _in_order(cls, value: tuple[Phase, ...]) -> tuple[Phase, ...]:
+        if value != tuple(Phase)[: len(value)]:
+            raise ValueError("expected [T0], [T0, T1] or [T0, T1, T2]: each phase needs the one before")
+        return value
+
+    @field_validator("allow")
+    @classmethod
+    def _known_rules(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [rule for rule in value if rule not in RULES]
+        if unknown:
+            raise ValueError(f"'{unknown[0]}' is no split rule; rules are {', '.join(RULES)}")
+        return value
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        for name, arm in self.arms.items():
+            if arm.agent is None and self.agent is None:
+                raise ValueError(f"arms.{name}: it names no agent, and the study has no default `agent`")
+        if Phase.T2 not in self.phases and self.t2.by is not None:
+            raise ValueError("t2: the study has no phase T2; add it to `phases` or drop `t2`")
+        return self

@@ -1,0 +1,137 @@
+"""From a configuration to a design: the benchmark, its tasks, the splits, the arms and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from sipbench import plugins
+from sipbench.benchmarks.base import Benchmark, Task
+from sipbench.errors import ConfigError, EngineError
+from sipbench.protocol.manifest import SplitManifest, TaskEntry
+from sipbench.protocol.rules import Violation, check_manifest, check_replay_attempted, enforce
+from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.study.arms import Arm, resolve_arms
+from sipbench.study.config import StudyConfig
+from sipbench.study.guard import guarded
+from sipbench.study.identity import BenchmarkIdentity
+from sipbench.study.load import LoadedStudy
+from sipbench.study.plan import Plan, make_plan
+from sipbench.study.splits import exposure, resolve_manifest
+
+__all__ = ["Design", "make_benchmark", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Everything that a study will do, before anything is done.
+
+    Attributes:
+        benchmark_options: The benchmark's options, resolved, as plain JSON.
+        tasks: The benchmark's tasks by id.
+        violations: Split rules that the manifest breaks; :meth:`accepted` refuses what is not allowed.
+    """
+
+    loaded: LoadedStudy
+    benchmark: Benchmark
+    benchmark_options: Mapping[str, Any]
+    tasks: Mapping[str, Task]
+    manifest: SplitManifest
+    arms: Mapping[str, Arm]
+    plan: Plan
+    violations: tuple[Violation, ...]
+
+    @property
+    def config(self) -> StudyConfig:
+        """The resolved configuration."""
+        return self.loaded.config
+
+    @property
+    def benchmark_identity(self) -> BenchmarkIdentity:
+        """What of the benchmark enters an attempt's identity."""
+        return BenchmarkIdentity(self.benchmark.name, self.benchmark.version, self.benchmark.grader_version)
+
+    def accepted(self) -> tuple[Violation, ...]:
+        """The violations that the study allows.
+
+        Raises:
+            SplitError: There is one that it does not allow.
+        """
+        return enforce(self.violations, self.config.allow)
+
+
+def resolve(loaded: LoadedStudy, *, declared_at: str | None = None) -> Design:
+    """Load the plug-ins, read the tasks, make the splits and lay out the plan. Nothing is run.
+
+    Args:
+        loaded: The resolved configuration.
+        declared_at: When the replay list was declared, if the study leaves that open; default: now.
+
+    Raises:
+        ConfigError: A plug-in, option or arm is wrong.
+        SplitError: A split is empty, or names tasks that the benchmark does not have.
+        EngineError: The benchmark cannot offer its tasks.
+        MissingExtraError: A plug-in needs a package that is not installed.
+    """
+    benchmark, options = make_benchmark(loaded)
+    tasks = _tasks(benchmark)
+    arms = resolve_arms(loaded, benchmark)
+    shapes = [arm.shape for arm in arms.values()]
+    manifest = resolve_manifest(loaded, benchmark, tasks, declared_at=declared_at)
+    by = exposure(loaded, manifest, shapes)
+    config = loaded.config
+    plan = make_plan(
+        shapes, manifest, phases=config.phases, repeats=config.repeats, attempts=config.attempts, by=by
+    )
+    before = {slot.task_id for slot in plan.slots if (slot.phase, slot.split) == (Phase.T0, Split.REPLAY)}
+    violations = (*check_manifest(manifest), *check_replay_attempted(manifest, before))
+    return Design(loaded, benchmark, options, tasks, manifest, arms, plan, violations)
+
+
+def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any]]:
+    """Make the study's benchmark, and give its resolved options as plain JSON.
+
+    Raises:
+        ConfigError: It is unknown, or its options are wrong.
+        EngineError: It breaks the contract.
+    """
+    choice = loaded.config.benchmark
+    try:
+        found = plugins.load("benchmarks", choice.name)
+    except ConfigError as error:
+        raise loaded.error(str(error), "benchmark", "name") from None
+    options = loaded.options(found.Options, choice.options, "benchmark")
+    benchmark: Benchmark = guarded(f"benchmark '{choice.name}'", lambda: found(options, base=loaded.base))
+    for attribute in ("name", "version", "grader_version", "engine", "normalization"):
+        if not isinstance(getattr(benchmark, attribute, None), str):
+            raise EngineError(
+                f"benchmark '{choice.name}': declares no `{attribute}`, which the contract asks for"
+            )
+    low, high = benchmark.reward_range
+    if not low < high:
+        raise EngineError(f"benchmark '{choice.name}': its reward_range ({low}, {high}) is empty")
+    return benchmark, options.model_dump(mode="json", by_alias=True)
+
+
+def _tasks(benchmark: Benchmark) -> dict[str, Task]:
+    tasks: dict[str, Task] = {}
+    for task in guarded(f"benchmark '{benchmark.name}'", benchmark.tasks):
+        if task.id in tasks:
+            raise EngineError(
+                f"benchmark '{benchmark.name}': the task id '{task.id}' occurs twice; make ids unique"
+            )
+        try:
+            TaskEntry(id=task.id, family=task.family, concept=task.concept, digest=task.digest)
+        except ValidationError as error:
+            item = error.errors(include_url=False)[0]
+            field = ".".join(map(str, item["loc"]))
+            raise EngineError(
+                f"benchmark '{benchmark.name}': task {task.id!r}: {field}: {item['msg']}"
+            ) from None
+        tasks[task.id] = task
+    if not tasks:
+        raise EngineError(f"benchmark '{benchmark.name}': it has no tasks")
+    return tasks
