@@ -67,7 +67,7 @@ class Adaptation(ABC):
     path_type: ClassVar[PathType | None] = None
     """The path it takes, ``external`` or ``parameter``; None where its options declare it."""
     needs_attempts: ClassVar[bool] = True
-    """Whether it learns from adapt attempts. Without them none are run."""
+    """Whether it learns from adapt attempts. Without them none are run. An instance may say otherwise."""
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Make the adaptation from an instance of ``Options``; relative paths start from ``base``."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sipbench.cli.commands.import_ import import_command
 from sipbench.cli.commands.show import show
 from sipbench.cli.commands.summarize import summarize
 from sipbench.cli.commands.validate import validate
@@ -44,6 +45,7 @@ def _common(
     configure(verbose=verbose, quiet=quiet)
 
 
+app.command("import")(import_command)
 app.command("show")(show)
 app.command("summarize")(summarize)
 app.command("validate")(validate)
