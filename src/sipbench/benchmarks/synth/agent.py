@@ -11,16 +11,11 @@ from sipbench.benchmarks.synth.language import NAMES, Program, apply
 from sipbench.benchmarks.synth.search import Found, Graph, Production, search
 from sipbench.benchmarks.synth.state import Knowledge
 
-__all__ = ["BUDGET", "JITTER", "attempt", "production_costs", "share_right"]
-
-BUDGET = 700
-"""Candidates evaluated: just above the 600 that hold every program of up to two steps."""
-JITTER = 0.5
-"""Standard deviation of the draw added to each production's cost, in nats."""
+__all__ = ["attempt", "production_costs", "share_right"]
 
 _LEAST_COST = 0.01
 _MOST_GRAPHS = 256
-_MOST_STATES = 4_000
+_MOST_STATES = 2_000
 
 # What programs do to a task's inputs is the same for every attempt; keyed by the digest, since ids
 # alone would mix up tasks of different generator seeds or releases.

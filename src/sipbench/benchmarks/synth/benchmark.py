@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Options, Task
-from sipbench.benchmarks.synth.agent import BUDGET, JITTER, attempt, share_right
+from sipbench.benchmarks.synth.agent import attempt, share_right
 from sipbench.benchmarks.synth.answer import write_answer
 from sipbench.benchmarks.synth.draws import Draws
 from sipbench.benchmarks.synth.generate import POOLS, SynthTask, generate
-from sipbench.benchmarks.synth.language import format_program
 from sipbench.benchmarks.synth.search import Found
 from sipbench.benchmarks.synth.state import Knowledge, read_state
 from sipbench.errors import AdaptationError, ConfigError, EngineError, SplitError
@@ -30,8 +28,8 @@ from sipbench.protocol.vocabulary import METRIC_SPLITS, PathType, Phase, Split, 
 __all__ = ["AGENT_NAME", "SynthBenchmark", "SynthOptions"]
 
 AGENT_NAME = "enumerative-search"
-_MOST_CANDIDATES = 10_000_000
-_WIDEST_JITTER = 10.0
+_DECLARED_AT = "2026-12-01T00:00:00Z"
+"""When this generator, and with it the replay list of every seed, was fixed."""
 
 Size = Annotated[int, Field(ge=0, le=10_000)]
 
@@ -49,6 +47,19 @@ class SynthOptions(Options):
     drift: Size = 20
 
 
+class AgentArguments(Options):
+    """Arguments of the agent.
+
+    Attributes:
+        budget: The most candidates it evaluates; the default is just above the number of programs of
+            up to two steps (1 + 24 + 24^2 = 601). A limit on tool calls lowers it.
+        jitter: Standard deviation of the draw on each production's cost, in nats.
+    """
+
+    budget: Annotated[int, Field(strict=True, ge=1, le=10_000_000)] = 700
+    jitter: Annotated[float, Field(strict=True, ge=0, le=10)] = 0.5
+
+
 class SynthBenchmark(Benchmark):
     """Programs from examples, an enumerative search with a budget, everything from a seed."""
 
@@ -57,7 +68,7 @@ class SynthBenchmark(Benchmark):
 
     name = "synth"
     version = "1.0.0"
-    grader_version = "1"
+    grader_version = "1.0.0"
     engine = f"synth {version}"
     normalization = (
         "The reward is the share of 12 hidden pairs that the found program gets right; so is the score."
@@ -100,8 +111,7 @@ class SynthBenchmark(Benchmark):
             benchmark_version=self.version,
             seed=seed,
             **chosen,
-            # The list follows from the seeds alone, so it was fixed when the generator was.
-            replay_selection=Preregistered(list_digest=listed, declared_at="2026-12-01T00:00:00Z"),
+            replay_selection=Preregistered(list_digest=listed, declared_at=_DECLARED_AT),
             drift_changes=("evidence", "policy"),
             drift_note="Longer inputs with more capitals and digits; one step of the concept is another.",
             selection={"method": "drawn from the pool of each split", "generator_seed": self.options.seed},
@@ -126,7 +136,7 @@ class SynthBenchmark(Benchmark):
         if agent.name != AGENT_NAME:
             raise ConfigError(f"agent.name: synth has one agent, '{AGENT_NAME}'; found '{agent.name}'")
         if agent.model != "none":
-            raise ConfigError(f"agent.model: '{AGENT_NAME}' uses no model; remove '{agent.model}'")
+            raise ConfigError(f"agent.model: '{AGENT_NAME}' uses no model; found '{agent.model}', remove it")
         _arguments(agent)
 
     def run(
@@ -136,16 +146,16 @@ class SynthBenchmark(Benchmark):
         known = self._by_id.get(task.id)
         if known is None or known.digest != task.digest:
             raise EngineError(f"task {task.id}: not made by synth {self.version} with these options")
-        budget, jitter = _arguments(context.agent)
+        arguments = _arguments(context.agent)
         start = time.perf_counter()
         try:
             knowledge = _knowledge(context.state, context.state_digest)
         except AdaptationError as error:
-            return Attempt(Status.AGENT_ERROR, error_type="AdaptationError", error_message=str(error))
+            return Attempt(Status.AGENT_ERROR, error_type="AgentState", error_message=str(error))
         if path_type is PathType.ORACLE:
             found = Found(known.program, (), 0)
         else:
-            found = attempt(known, knowledge, budget=budget, jitter=jitter, seed=seed)
+            found = attempt(known, knowledge, budget=arguments.budget, jitter=arguments.jitter, seed=seed)
         seconds = time.perf_counter() - start
         write_answer(context.workdir, found)
         reward = share_right(known, found.program)
@@ -158,32 +168,25 @@ class SynthBenchmark(Benchmark):
             usage_source="engine",
             skills_given=refs,
             skills_opened=tuple(skill.ref for skill in knowledge.skills if skill.macro is not None),
-            notes=None if found.program is None else format_program(found.program),
         )
 
 
-def _arguments(agent: Agent) -> tuple[int, float]:
-    """Budget and jitter of ``agent``; its limit on tool calls lowers the budget."""
-    known = {"budget": BUDGET, "jitter": JITTER}
-    for name in agent.arguments:
-        if name not in known:
-            raise ConfigError(
-                f"agent.arguments.{name}: unknown{suggestion(str(name), list(known))}; "
-                f"'{AGENT_NAME}' has {', '.join(known)}"
-            )
-    given: dict[str, Any] = known | dict(agent.arguments)
-    budget, jitter = given["budget"], given["jitter"]
-    if type(budget) is not int or not 1 <= budget <= _MOST_CANDIDATES:
-        raise ConfigError(
-            f"agent.arguments.budget: expected a whole number from 1 to {_MOST_CANDIDATES}, "
-            f"found {budget!r:.40}"
-        )
-    if type(jitter) not in (int, float) or not (math.isfinite(jitter) and 0 <= jitter <= _WIDEST_JITTER):
-        raise ConfigError(
-            f"agent.arguments.jitter: expected a number from 0 to {_WIDEST_JITTER:g}, found {jitter!r:.40}"
-        )
-    calls = agent.limits.tool_calls
-    return (budget if calls is None else min(budget, calls)), float(jitter)
+def _arguments(agent: Agent) -> AgentArguments:
+    """The arguments of ``agent``; its limit on tool calls lowers the budget."""
+    try:
+        arguments = AgentArguments(**agent.arguments)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        known = list(AgentArguments.model_fields)
+        what = first["msg"]
+        if first["type"] == "extra_forbidden":
+            what = f"no such argument{suggestion(where, known)}; '{AGENT_NAME}' has {', '.join(known)}"
+        raise ConfigError(f"agent.arguments.{where}: {what}") from None
+    limit = agent.limits.tool_calls
+    if limit is None or limit >= arguments.budget:
+        return arguments
+    return arguments.model_copy(update={"budget": limit})
 
 
 def _knowledge(state: Path, digest: str) -> Knowledge:

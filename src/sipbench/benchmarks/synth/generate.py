@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import permutations, product
 
 from sipbench.benchmarks.synth.draws import Draws
-from sipbench.benchmarks.synth.language import NAMES, Program, apply, format_program
+from sipbench.benchmarks.synth.language import NAMES, PRIMITIVES, Program, apply, format_program
 from sipbench.errors import EngineError
 from sipbench.protocol.digests import json_digest
 
@@ -115,10 +115,12 @@ def behaves_uniquely(program: Program) -> bool:
     Judged on 16 fixed probe texts, for programs of two or more steps, against programs of up to two steps.
     """
     behaviour = _behaviour(program)
-    same = _short_behaviours().get(behaviour, ())
-    if any(other != program for other in same):
+    if any(other != program for other in _short_behaviours().get(behaviour, ())):
         return False
-    return all(_behaviour(other) != behaviour for other in _reorderings(program))
+    return not any(
+        all(apply(other, probe) == text for probe, text in zip(_PROBES, behaviour, strict=True))
+        for other in _reorderings(program)
+    )
 
 
 def _reorderings(program: Program) -> Iterator[Program]:
@@ -245,6 +247,18 @@ def _task(seed: int, pool: str, number: int, program: Program, concept: Program 
 
 def _tells_apart(program: Program, shown: Sequence[Pair]) -> bool:
     """Whether the shown pairs rule out every shorter program and every reordering."""
-    shorter = (other for length in range(len(program)) for other in product(NAMES, repeat=length))
-    rivals = (*shorter, *_reorderings(program))
+    rivals = [*_fitting(len(program) - 1, shown[0]), *_reorderings(program)]
     return not any(all(apply(other, pair.input) == pair.output for pair in shown) for other in rivals)
+
+
+def _fitting(longest: int, pair: Pair) -> Iterator[Program]:
+    """Programs of up to ``longest`` steps that fit one pair; each prefix is run once."""
+    made: list[tuple[Program, str]] = [((), pair.input)]
+    for length in range(longest + 1):
+        yield from (program for program, text in made if text == pair.output)
+        if length < longest:
+            made = [
+                ((*program, name), change(text))
+                for program, text in made
+                for name, change in PRIMITIVES.items()
+            ]

@@ -24,7 +24,7 @@ type Primitive = Callable[[str], str]
 type Program = tuple[str, ...]
 """Names of primitives, applied from left to right."""
 
-MAX_TEXT = 1000
+MAX_TEXT = 500
 """Longest text, in characters, that a program may make on its way."""
 
 _SEPARATOR = " > "
