@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sipbench.errors import ConfigError, SplitError
-from sipbench.protocol.manifest import Preregistered, SplitManifest, TaskEntry
+from sipbench.protocol.manifest import Preregistered, SplitManifest, TaskEntry, replay_list_digest
 from sipbench.protocol.rules import check_manifest, check_replay_attempted, enforce
 from sipbench.protocol.versions import SPLITS_VERSION
 
-LISTED = Preregistered(list_digest="sha256:" + "0" * 64, declared_at="2026-01-01T00:00:00Z")
+
+def listed(tasks: Sequence[TaskEntry]) -> Preregistered:
+    return Preregistered(list_digest=replay_list_digest(tasks), declared_at="2026-01-01T00:00:00Z")
 
 
-def manifest(**splits: object) -> SplitManifest:
-    splits.setdefault("replay_selection", LISTED)
+def manifest(**splits: Any) -> SplitManifest:
+    splits.setdefault("replay_selection", listed(splits.get("replay", [])))
     return SplitManifest.model_validate(
         {"schema_version": SPLITS_VERSION, "benchmark_name": "made", **splits}
     )
@@ -67,6 +72,11 @@ def test_tasks_without_a_family_share_none() -> None:
 def test_replay_and_drift_must_be_declared() -> None:
     splits = manifest(replay=[task("r")], drift=[task("d")], replay_selection=None)
     assert set(broken(splits)) == {"replay-eligible", "drift-declared"}
+
+
+def test_a_preregistered_list_must_be_the_one_that_is_used() -> None:
+    splits = manifest(replay=[task("r1"), task("r2")], replay_selection=listed([task("r1")]))
+    assert broken(splits) == {"replay-eligible": ()}
 
 
 def test_replay_tasks_must_have_been_attempted_before_adaptation() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from sipbench.protocol.digests import json_digest
 from sipbench.protocol.records import Digest, Name, Timestamp
 from sipbench.protocol.vocabulary import Split
 
@@ -19,6 +20,7 @@ __all__ = [
     "Screened",
     "SplitManifest",
     "TaskEntry",
+    "replay_list_digest",
 ]
 
 
@@ -116,3 +118,8 @@ class SplitManifest(_Model):
         for split in (Split.REPLAY, Split.ADAPT, Split.HELDOUT, Split.DRIFT):
             for task in self.tasks(split):
                 yield split, task
+
+
+def replay_list_digest(tasks: Sequence[TaskEntry]) -> str:
+    """Digest of a replay list: [[id, digest], ...] in its order. It is what preregistration fixes."""
+    return json_digest([[task.id, task.digest] for task in tasks])

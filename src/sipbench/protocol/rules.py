@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from sipbench.errors import ConfigError, SplitError
-from sipbench.protocol.manifest import SplitManifest
+from sipbench.protocol.manifest import Preregistered, SplitManifest, replay_list_digest
 from sipbench.protocol.vocabulary import Split
 
 __all__ = ["RULES", "Violation", "check_manifest", "check_replay_attempted", "enforce"]
@@ -84,6 +84,11 @@ def _undeclared(manifest: SplitManifest) -> Iterable[Violation]:
             "replay-eligible",
             "replay_selection does not say how replay tasks were chosen (preregistered, screened, "
             "crossfit or same_run)",
+        )
+    declared = manifest.replay_selection
+    if isinstance(declared, Preregistered) and declared.list_digest != replay_list_digest(manifest.replay):
+        yield Violation(
+            "replay-eligible", "the replay list is not the one that was preregistered: its digest differs"
         )
     if manifest.drift and not manifest.drift_changes:
         yield Violation(

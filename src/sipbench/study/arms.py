@@ -151,7 +151,8 @@ def _check_path(
         )
     if adaptation.path is not path:
         raise loaded.error(
-            f"path_type is {path}, but the adaptation '{kind}' takes the {adaptation.path} path; make them agree",
+            f"path_type is {path}, but the adaptation '{kind}' takes the {adaptation.path} path; "
+            "make them agree",
             "arms",
             name,
             "path_type",

@@ -136,7 +136,7 @@ class T2Config(_Model):
 
     by: tuple[Exposure, ...] | None = Field(
         default=None,
-        description="`adaptation` (a second one, on adapt_t2), `drift`, or both; default: what the splits allow.",
+        description="`adaptation` (a second one, on adapt_t2), `drift`, or both; default: what splits allow.",
     )
 
     @field_validator("by", mode="before")
@@ -177,7 +177,10 @@ class StudyConfig(_Model):
     attempts: AttemptCounts = Field(default_factory=AttemptCounts)
     splits: SplitsConfig = Field(default_factory=SplitsConfig)
     t2: T2Config = Field(default_factory=T2Config)
-    replay_selection: ReplaySelection | None = None
+    replay_selection: ReplaySelection | Literal["preregistered"] | None = Field(
+        default=None,
+        description="How replay tasks were chosen; `preregistered` alone: this list, as first planned.",
+    )
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     caps: Caps = Field(default_factory=Caps)
     retries: Annotated[int, Field(ge=0, le=20)] = 2
