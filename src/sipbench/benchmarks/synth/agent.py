@@ -65,7 +65,7 @@ def attempt(task: SynthTask, knowledge: Knowledge, *, budget: int, jitter: float
             _graphs.popitem(last=False)
     found = search(graph, productions, budget)
     if len(graph.texts) > _MOST_STATES:
-        del _graphs[task.digest]
+        _graphs.pop(task.digest, None)
     return found
 
 
