@@ -124,9 +124,9 @@ def _start(
         os.close(spec_read)
         os.close(said_write)
     try:
-        with open(spec_write, "wb") as writer:
+        with os.fdopen(spec_write, "wb") as writer:
             writer.write(json.dumps(spec).encode("ascii"))
-        with open(said_read, "rb") as reader:
+        with os.fdopen(said_read, "rb") as reader:
             said = reader.read().decode("utf-8", errors="replace")
     except BaseException:
         process.kill()
@@ -189,7 +189,7 @@ def _unescaped(text: str) -> str:
 def _main() -> NoReturn:
     spec_fd, said = int(sys.argv[1]), int(sys.argv[2])
     os.set_inheritable(said, False)
-    with open(spec_fd, "rb") as reader:
+    with os.fdopen(spec_fd, "rb") as reader:
         spec = json.loads(reader.read().decode("ascii"))
     _die_with_parent(spec["parent"])
     if spec["hidden"] is None:
