@@ -1,45 +1,41 @@
-"""The files of the repository, as git knows them, or as they lie where there is no git."""
+"""The repository as its own tests see it: where it is, and which files are part of it."""
 
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "sipbench"
-
-_SKIPPED = {".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
+PACKAGE = ROOT / "src" / "sipbench"
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 @cache
-def own_files() -> tuple[Path, ...]:
-    """Every file of the repository: tracked ones and new ones that are not ignored."""
-    asked = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    if asked.returncode == 0:
-        found = [ROOT / name for name in asked.stdout.decode().split("\0") if name]
-    else:
-        found = [path for path in ROOT.rglob("*") if not _SKIPPED & set(path.relative_to(ROOT).parts)]
-    return tuple(sorted(path for path in found if path.is_file() and not path.is_symlink()))
-
-
 def modules() -> tuple[Path, ...]:
-    """The modules of the package."""
-    return tuple(path for path in own_files() if path.is_relative_to(SOURCE) and path.suffix == ".py")
+    """The Python files of the package."""
+    return tuple(sorted(PACKAGE.rglob("*.py")))
 
 
-def module_name(path: Path) -> str:
-    """The dotted name of a module of the package."""
-    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def own_files() -> tuple[Path, ...]:
+    """The files that are, or are about to be, under version control; skips outside of a checkout."""
+    listing = _listed()
+    if listing is None:
+        pytest.skip("not a git checkout (or no git): which files are the repository's is not known")
+    return listing
 
 
-def named(path: Path, line: int | None = None) -> str:
-    """A place as messages name it."""
-    where = path.relative_to(ROOT).as_posix()
-    return f"{where}:{line}" if line else where
+@cache
+def _listed() -> tuple[Path, ...] | None:
+    if not (ROOT / ".git").exists():
+        return None
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return tuple(path for name in output.split("\0") if name and (path := ROOT / name).is_file())
