@@ -67,7 +67,7 @@ ATTACKS: dict[str, tuple[bool, str]] = {
     ),
     "beside the mounts": (
         False,
-        """mkdir "$TMPDIR/m"; unshare -Urm sh -c 'mount --bind / "$TMPDIR/m"; cat "$TMPDIR/m$STUDY/secret"'""",
+        """mkdir "$TMPDIR/m"; unshare -Urm sh -c 'mount --bind / $TMPDIR/m; cat $TMPDIR/m$STUDY/secret'""",
     ),
     "by moving what lies over it": (
         True,
