@@ -11,7 +11,7 @@ JOBS ?= auto
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
 EXTRAS ?= splits
 
-.PHONY: help venv demo test check format bench schemas lock clean distclean
+.PHONY: help venv demo test check format bench calibrate schemas lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ format: venv ## rewrite the sources as `make check` wants them
 
 bench: venv ## timings: start-up, synth, a million records
 	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" $(ARGS); done
+
+calibrate: venv ## simulate every rule of estimation and write docs/calibration.md, about a minute
+	$(BIN)/python -m sipbench.stats.calibrate --out docs/calibration.md $(ARGS)
 
 schemas: venv ## write the JSON Schemas from the models
 	$(BIN)/python -m sipbench.protocol.schemas $(ARGS)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sipbench.stats.calibrate import contrast_rows, other_rows, replay_rows
+from sipbench.stats.calibrate import contrast_rows, identity_rows, other_rows, replay_rows
 from sipbench.stats.calibrate.row import Row
 
 Simulation = Callable[[np.random.Generator, int], Row]
@@ -27,6 +27,7 @@ ROWS: tuple[tuple[Simulation, int], ...] = (
     (other_rows.nis_box, 2_000),
     (other_rows.lost_failures, 400),
     (other_rows.pass_hat, 3_000),
+    (identity_rows.identities, 200),
 )
 
 
