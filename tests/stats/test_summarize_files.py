@@ -35,7 +35,7 @@ def content(summary: Summary) -> dict[str, Any]:
     return found
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attempts())
 def test_trusted_and_validated_agree_in_every_bit(tmp_path: Path, records: list[RunRecord]) -> None:
     path = write_lines(tmp_path / "runs.jsonl", records)

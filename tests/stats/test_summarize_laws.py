@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sipbench.protocol.records import RunRecord
@@ -14,6 +14,9 @@ from sipbench.protocol.summary import Estimate, Metrics, Row, Summary
 from sipbench.protocol.vocabulary import Phase, Split
 from sipbench.stats.summarize import summarize
 from tests.protocol.made import record
+
+# A summary takes tens of milliseconds; these laws break on small cases or not at all.
+few = settings(max_examples=30)
 
 SETTINGS = AnalysisSettings(cost_unit="tokens")
 COSTS = {"learner": 5.0}
@@ -88,6 +91,7 @@ def assert_negated(found: Estimate, mirrored: Estimate) -> None:
     assert mirrored.p_value == found.p_value
 
 
+@few
 @given(attempts())
 def test_swapping_t0_and_t1_negates_fg_and_br(records: list[RunRecord]) -> None:
     found, mirrored = row(records).metrics, row(swapped(records)).metrics
@@ -95,6 +99,7 @@ def test_swapping_t0_and_t1_negates_fg_and_br(records: list[RunRecord]) -> None:
     assert_negated(found.br, mirrored.br)
 
 
+@few
 @given(attempts(), st.randoms(use_true_random=False))
 def test_the_order_of_the_records_changes_no_bit(records: list[RunRecord], order: Any) -> None:
     shuffled = list(records)
@@ -102,6 +107,7 @@ def test_the_order_of_the_records_changes_no_bit(records: list[RunRecord], order
     assert row(shuffled) == row(records)
 
 
+@few
 @given(attempts(), st.sampled_from(["verifier_error", "infrastructure_error", "cancelled"]), places)
 def test_attempts_without_a_grade_change_no_score(
     records: list[RunRecord], status: str, place: tuple[str, str, int, int, int]
@@ -117,6 +123,7 @@ def test_attempts_without_a_grade_change_no_score(
     assert all(means.get((c.phase, c.split)) == c.mean for c in more.cells)
 
 
+@few
 @given(attempts(), st.lists(st.floats(0, 1), min_size=1, max_size=5))
 def test_extra_trials_of_one_task_change_that_tasks_mean_and_nothing_else(
     records: list[RunRecord], scores: list[float]
@@ -129,6 +136,7 @@ def test_extra_trials_of_one_task_change_that_tasks_mean_and_nothing_else(
     assert (more.fg.n_tasks, more.fg.unpaired_tasks) == (found.fg.n_tasks, found.fg.unpaired_tasks)
 
 
+@few
 @given(attempts(), st.integers(1, 4))
 def test_repeating_every_trial_changes_nothing(records: list[RunRecord], times: int) -> None:
     copies = [
@@ -143,6 +151,7 @@ def test_repeating_every_trial_changes_nothing(records: list[RunRecord], times: 
         assert (after.n_tasks, after.unpaired) == (before.n_tasks, before.unpaired)
 
 
+@few
 @given(attempts())
 def test_a_number_or_a_reason(records: list[RunRecord]) -> None:
     found = row(records)
@@ -158,6 +167,7 @@ def test_a_number_or_a_reason(records: list[RunRecord]) -> None:
     assert found.main_table == (not any(warning.keeps_out for warning in found.warnings))
 
 
+@few
 @given(attempts())
 def test_scores_of_adapt_tasks_enter_no_metric(records: list[RunRecord]) -> None:
     flipped = [
@@ -169,6 +179,7 @@ def test_scores_of_adapt_tasks_enter_no_metric(records: list[RunRecord]) -> None
     assert row(flipped).metrics == row(records).metrics
 
 
+@few
 @given(attempts())
 def test_the_summary_reads_back(records: list[RunRecord]) -> None:
     found = summary(records)
