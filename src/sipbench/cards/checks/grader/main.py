@@ -1,0 +1,66 @@
+"""All checks of a task: verdicts, reasons, and the reward that Harbor reads.
+
+The reward is 1 when every check passes and one of them looks at what a file holds, else 0. A task
+without such a check is a draft: its reward is 0 whatever is submitted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .kinds import EXISTENCE
+from .verdicts import PASS, Verdict
+from .worker import decide
+
+__all__ = ["grade", "main", "reward_of"]
+
+
+def reward_of(checks: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict]) -> int:
+    """1 if all checks pass and they tell a right output from an empty file, else 0."""
+    telling = any(check["kind"] not in EXISTENCE for check in checks)
+    return int(telling and all(verdict.outcome == PASS for verdict in verdicts))
+
+
+def grade(task: Mapping[str, Any], references: str) -> dict[str, Any]:
+    """Grade the submission of a task.
+
+    Args:
+        task: ``checks.json``: ``output`` (the folder that is graded), ``checks``, ``draft``.
+        references: The folder that references are relative to.
+    """
+    # Programs of the submission come last: nothing they do can touch what was decided before.
+    checks = sorted(task["checks"], key=lambda check: check["kind"] == "script_runs")
+    verdicts = list(decide(checks, task["output"], references, run_scripts=True))
+    reward = 0 if task.get("draft") else reward_of(checks, verdicts)
+    listed = [
+        {"id": check["id"], "kind": check["kind"], "outcome": verdict.outcome, "reason": verdict.reason}
+        for check, verdict in zip(checks, verdicts)
+    ]
+    return {"capsule_key": task["capsule_key"], "reward": reward, "checks": listed}
+
+
+def main(here: str, logs: str) -> int:
+    """Grade and write ``details.json`` and ``reward.json`` into ``logs``.
+
+    Args:
+        here: The folder with ``checks.json`` and ``references``.
+        logs: Harbor's ``/logs/verifier``.
+    """
+    with open(os.path.join(here, "checks.json"), encoding="utf-8") as file:
+        task = json.load(file)
+    result = grade(task, os.path.join(here, "references"))
+    for check in result["checks"]:
+        sys.stdout.write(f"{check['outcome']:5} {check['id']} ({check['kind']}): {check['reason']}\n")
+    sys.stdout.write(f"reward {result['reward']}\n")
+    os.makedirs(logs, exist_ok=True)
+    with open(os.path.join(logs, "details.json"), "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=2, ensure_ascii=True)
+        file.write("\n")
+    with open(os.path.join(logs, "reward.json"), "w", encoding="ascii") as file:
+        json.dump({"reward": result["reward"]}, file)
+        file.write("\n")
+    return 0
