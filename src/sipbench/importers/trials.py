@@ -59,12 +59,12 @@ class Trials:
         """
         first: dict[tuple[str, int], str] = {}
         for task, trial, place in rows:
-            seen = first.setdefault((task, trial), place)
-            if seen != place:
+            if (task, trial) in first:
                 raise RecordError(
-                    f"{path}: {place}: task {task} trial {trial} was already {seen}; "
+                    f"{path}: {place}: task {task} trial {trial} was already {first[task, trial]}; "
                     "keep one of them, or split the file and number the attempts with first_attempt"
                 )
+            first[task, trial] = place
         held = sorted({trial for _, trial in first})
         taken = tuple(dict.fromkeys(options.trials)) if options.trials is not None else tuple(held)
         absent = [trial for trial in taken if trial not in held]
