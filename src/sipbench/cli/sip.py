@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sipbench.cli.commands.import_ import import_command
+from sipbench.cli.commands.plan import plan
 from sipbench.cli.commands.show import show
 from sipbench.cli.commands.summarize import summarize
 from sipbench.cli.commands.validate import validate
@@ -46,6 +47,7 @@ def _common(
 
 
 app.command("import")(import_command)
+app.command("plan")(plan)
 app.command("show")(show)
 app.command("summarize")(summarize)
 app.command("validate")(validate)

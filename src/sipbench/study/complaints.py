@@ -46,6 +46,8 @@ def complain(
         where: Gives ``file:line`` of a place.
     """
     items = error.errors(include_url=False, include_input=True)
+    # A mistyped key is also a missing one; its own complaint says more.
+    items.sort(key=lambda item: item["type"] != "extra_forbidden")
     said = [_one(item, model, place, where) for item in items[:_SHOWN]]
     more = f"; and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
     return "; ".join(dict.fromkeys(said)) + more

@@ -1,0 +1,100 @@
+"""``sip plan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sipbench.study.design import Design
+
+
+def plan(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.", show_default=False)],
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="RULE", help="Accept a broken split rule; it stays as a mark."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Show what a study would run: attempts, splits and their rules. Runs nothing.
+
+    Exits with 2 if a split rule is broken that is not allowed.
+    """
+    from sipbench.cli.output import print_json
+    from sipbench.study.design import resolve
+    from sipbench.study.load import load_study
+
+    design = resolve(load_study(study, overrides={"allow": allow}))
+    if as_json:
+        print_json(_document(design))
+    else:
+        _print(design)
+    design.accepted()
+
+
+def _document(design: Design) -> dict[str, Any]:
+    config, manifest = design.config, design.manifest
+    return {
+        "study": config.name,
+        "benchmark": {"name": design.benchmark.name, "version": design.benchmark.version},
+        "repeats": config.repeats,
+        "phases": list(config.phases),
+        "attempts": len(design.plan.slots),
+        "adaptations": len(design.plan.steps),
+        "cells": [cell.model_dump(mode="json") for cell in design.plan.cells()],
+        "splits": manifest.model_dump(mode="json"),
+        "violations": [
+            {"rule": found.rule, "message": found.message, "tasks": list(found.tasks)}
+            for found in design.violations
+        ],
+        "allowed": list(config.allow),
+        "sources": dict(design.loaded.sources),
+    }
+
+
+def _print(design: Design) -> None:
+    from rich.console import Console
+
+    config, manifest, plan = design.config, design.manifest, design.plan
+    console = Console(highlight=False)
+    console.print(
+        f"{config.name}: {len(plan.slots)} attempts and {len(plan.steps)} adaptations on "
+        f"{design.benchmark.name} {design.benchmark.version}, {config.repeats} repeats, "
+        f"{' → '.join(config.phases)}",
+        markup=False,
+    )
+    console.print(_attempts(design))
+    pools = {name: getattr(manifest, name) for name in ("heldout", "replay", "adapt", "adapt_t2", "drift")}
+    tasks = ", ".join(f"{len(pool)} {name}" for name, pool in pools.items() if pool)
+    console.print(f"Tasks: {tasks}", markup=False)
+    families = {task.family for _, task in manifest.entries()} - {None}
+    console.print(f"Families: {len(families) or 'none, each task is its own'}", markup=False)
+    selection = manifest.replay_selection
+    if selection is not None:
+        console.print(f"Replay: {selection.method}", markup=False)
+    for found in design.violations:
+        allowed = "allowed" if found.rule in config.allow else "broken"
+        console.print(f"Rule {found.rule}: {allowed}: {found}", markup=False)
+    if not design.violations:
+        console.print("Split rules: all kept", markup=False)
+
+
+def _attempts(design: Design) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="", padding=(0, 3, 0, 0))
+    table.add_column("phase")
+    table.add_column("split")
+    for arm in design.arms.values():
+        table.add_column(f"{arm.name}\n{arm.path_type}", justify="right", overflow="fold")
+    cells = design.plan.cells()
+    counts = {(cell.arm, cell.phase, cell.split): cell.attempts for cell in cells}
+    # Within a phase in the order in which it runs: what is learned from comes first.
+    places = list(dict.fromkeys((cell.phase, cell.split) for cell in cells))
+    for phase, split in sorted(places, key=lambda place: (place[0], place[1] != "adapt")):
+        row = [str(counts.get((name, phase, split), "-")) for name in design.arms]
+        table.add_row(phase, split, *row)
+    return table

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sipbench.cli.main import run
+from sipbench.cli.sip import app
+
+STUDY = """
+name: try
+benchmark: {name: synth, adapt: 4, heldout: 4, replay: 4, drift: 2}
+agent: {name: enumerative-search}
+arms:
+  frozen: {path_type: frozen}
+  macros: {path_type: external, adaptation: synth-macros}
+analysis: {sesoi: 0.05}
+"""
+
+
+def sip(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.setattr("sys.argv", ["sip", *map(str, arguments)])
+    return run(app, "sip")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+def test_a_plan_counts_attempts_and_runs_nothing(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sip(monkeypatch, "plan", study) == 0
+    printed = capsys.readouterr().out
+    assert "108 attempts and 3 adaptations on synth" in printed
+    assert "Split rules: all kept" in printed
+    assert [path.name for path in study.parent.iterdir()] == ["study.yaml"]
+
+
+def test_a_plan_as_json(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sip(monkeypatch, "plan", study, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    # Two arms x (T0, T1) x (4 held-out + 4 replay) x 3 repeats, and 4 adapt attempts x 3.
+    assert document["attempts"] == 2 * 2 * 8 * 3 + 4 * 3
+    assert sum(cell["attempts"] for cell in document["cells"]) == document["attempts"]
+
+
+def test_a_broken_rule_is_shown_and_refused_unless_allowed(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sip(monkeypatch, "plan", study, "--json")
+    splits = json.loads(capsys.readouterr().out)["splits"]
+    splits["adapt"] = splits["heldout"]
+    (study.parent / "splits.json").write_text(json.dumps(splits), encoding="utf-8")
+    study.write_text(STUDY + "splits: {file: splits.json}\n", encoding="utf-8")
+    assert sip(monkeypatch, "plan", study) == 2
+    shown = capsys.readouterr()
+    assert "Rule disjoint-ids: broken" in shown.out
+    assert "--allow disjoint-ids" in shown.err
+    allowed = ["--allow", "disjoint-ids", "--allow", "disjoint-families"]
+    assert sip(monkeypatch, "plan", study, *allowed) == 0
+    assert "Rule disjoint-ids: allowed" in capsys.readouterr().out
