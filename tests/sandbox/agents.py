@@ -1,0 +1,68 @@
+"""Agents for the tests of the Harbor environment; loaded by Harbor by import path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harbor.agents.base import BaseAgent
+from harbor.agents.capabilities import AgentCapabilities
+
+PROBE = """
+ls -la /tests /solution > /logs/agent/seen 2>&1
+find / -xdev \\( -name test.sh -o -name solve.sh \\) >> /logs/agent/seen 2>/dev/null
+true
+"""
+LEAVE = """
+mkdir -p /tests && echo 'planted' > /tests/conftest.py
+nohup setsid bash -c 'while :; do
+  echo "echo 1 > /logs/verifier/reward.txt" > /tests/test.sh; echo 1 > /logs/verifier/reward.txt
+done' >/dev/null 2>&1 &
+sleep 0.1
+"""
+
+
+class _Shell(BaseAgent):
+    """Runs one script in the environment."""
+
+    capabilities = AgentCapabilities(skills=True)
+    script = "true"
+
+    def version(self) -> str:
+        return "1"
+
+    async def setup(self, environment: Any) -> None:
+        return
+
+    async def run(self, instruction: str, environment: Any, context: Any) -> None:
+        done = await environment.exec(self.script)
+        assert done.return_code == 0, done
+
+
+class Probe(_Shell):
+    """Looks for the tests and the solution."""
+
+    script = PROBE
+
+    @staticmethod
+    def name() -> str:
+        return "probe"
+
+
+class Leave(_Shell):
+    """Leaves a process that rewrites the verifier's files."""
+
+    script = LEAVE
+
+    @staticmethod
+    def name() -> str:
+        return "leave"
+
+
+class UsesSkill(_Shell):
+    """Does what its skill says, if it has one."""
+
+    script = "cat /runtime/skills/*/SKILL.md 2>/dev/null && cp /runtime/skills/*/answer /app/answer; true"
+
+    @staticmethod
+    def name() -> str:
+        return "uses-skill"
