@@ -60,7 +60,7 @@ class ArmTable:
     @cached_property
     def repeat_means(self) -> dict[CellKey, dict[int, tuple[float, int]]]:
         """Per phase and split, repeat to (mean over tasks, tasks)."""
-        by_task = self._by_task()
+        by_task = self._by_task
         means = by_task.group_by("phase", "benchmark_split", "repeat").agg(_mean(), pl.len().alias("n"))
         return {
             key: {r: (value, n) for r, value, n in cell.select("repeat", "value", "n").iter_rows()}
@@ -69,7 +69,7 @@ class ArmTable:
 
     def paired(self, split: Split, before: Phase, after: Phase) -> dict[int, tuple[float, float, int]]:
         """Per repeat: mean before and mean after over the tasks counted in both, and their number."""
-        cell = self._by_task().filter(pl.col("benchmark_split") == split.value)
+        cell = self._by_task.filter(pl.col("benchmark_split") == split.value)
         sides = [cell.filter(pl.col("phase") == phase.value) for phase in (before, after)]
         both = sides[0].join(sides[1], on=["repeat", "task_id"], suffix="_after")
         means = both.group_by("repeat").agg(_mean(), _mean("value_after"), pl.len().alias("n"))
@@ -99,6 +99,7 @@ class ArmTable:
     def _counted(self) -> pl.DataFrame:
         return self.frame.filter(pl.col("value").is_not_null())
 
+    @cached_property
     def _by_task(self) -> pl.DataFrame:
         keys = ["phase", "benchmark_split", "repeat", "task_id"]
         return self._counted().group_by(keys).agg(_mean())
