@@ -14,10 +14,7 @@ true
 """
 LEAVE = """
 mkdir -p /tests && echo 'planted' > /tests/conftest.py
-nohup setsid bash -c 'while :; do
-  echo "echo 1 > /logs/verifier/reward.txt" > /tests/test.sh; echo 1 > /logs/verifier/reward.txt
-done' >/dev/null 2>&1 &
-sleep 0.1
+nohup setsid bash -c 'until [ -e /tests/test.sh ]; do sleep 0.01; done; echo x > /tests/attacked' >/dev/null 2>&1 &
 """
 
 

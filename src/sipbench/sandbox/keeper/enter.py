@@ -240,7 +240,9 @@ def execute(box: Box, command: Command) -> None:
     except LookupError as error:
         message = str(error)
     except OSError as error:
-        message = f"{error.filename or command.argv[0]}: {error.strerror}"
+        name = command.argv[0] if code == 127 else error.filename or command.cwd
+        message = f"{name}: {error.strerror}"
+        code = 126 if isinstance(error, PermissionError) else code
     except ValueError as error:
         message = str(error)
     with contextlib.suppress(OSError):
