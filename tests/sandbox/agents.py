@@ -14,7 +14,8 @@ true
 """
 LEAVE = """
 mkdir -p /tests && echo 'planted' > /tests/conftest.py
-nohup setsid bash -c 'until [ -e /tests/test.sh ]; do sleep 0.01; done; echo x > /tests/attacked' >/dev/null 2>&1 &
+wait='until [ -e /tests/test.sh ]; do sleep 0.01; done; echo x > /tests/attacked'
+nohup setsid bash -c "$wait" >/dev/null 2>&1 &
 """
 
 

@@ -158,18 +158,16 @@ def test_the_tests_and_the_solution_are_not_there_while_the_agent_runs(tmp_path:
 
 
 def test_a_process_left_by_the_agent_cannot_edit_the_verifiers_files(tmp_path: Path) -> None:
-    check = (
-        PASS_IF_ANSWER
-        + "sleep 1; cat /tests/test.sh > /logs/verifier/script; ls /tests > /logs/verifier/list\n"
-    )
+    look = "for i in $(seq 100); do [ -e /tests/attacked ] && break; sleep 0.02; done\n"
+    check = PASS_IF_ANSWER + look + "ls /tests > /logs/verifier/list\n"
     make_task(tmp_path / "tasks" / "t", files={"tests/test.sh": check})
     agent = "tests.sandbox.agents:Leave"
     found = run_job(tmp_path / "tasks", agent, tmp_path / "out")["t"]
     assert reward(found) == 0
-    assert (found["dir"] / "verifier" / "script").read_text() == check
     assert (found["dir"] / "verifier" / "list").read_text() == "test.sh\n"
     kept = run_job(tmp_path / "tasks", agent, tmp_path / "kept", leftover="keep")["t"]
-    assert kept["verifier_result"]["rewards"]["reward"] == 1  # the attack is real
+    # The attack is real: where leftovers are kept it works.
+    assert (kept["dir"] / "verifier" / "list").read_text().split() == ["attacked", "conftest.py", "test.sh"]
 
 
 def test_a_skill_is_deployed_and_an_arm_without_it_has_none(tmp_path: Path) -> None:
