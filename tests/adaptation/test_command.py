@@ -64,6 +64,11 @@ def test_one_line_is_split_as_a_shell_would_and_given_to_none() -> None:
     assert options.command == ("python", "learn.py", "--note", "two words; $HOME")
 
 
+def test_its_options_survive_the_way_to_a_worker() -> None:
+    options = CommandOptions.model_validate({"command": "a 'b c'", "path_type": "parameter", "env": ["KEY"]})
+    assert CommandOptions.model_validate(options.model_dump(mode="json", by_alias=True)) == options
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -263,6 +263,14 @@ def test_what_is_read_and_how_decides_an_attempts_identity(place: Path) -> None:
     assert before_and_after(place).grader_version != before
 
 
+def test_its_options_survive_the_way_to_a_worker(place: Path) -> None:
+    made = before_and_after(place)
+    sent = json.loads(json.dumps(made.options.model_dump(mode="json", by_alias=True)))
+    again = RecordedBenchmark(RecordedOptions.model_validate(sent), base=place)
+    assert again.grader_version == made.grader_version
+    assert again.tasks() == made.tasks()
+
+
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
