@@ -1,6 +1,6 @@
 """The protocol: its words, its records, its split rules and its metrics.
 
-This floor imports nothing above it and does no I/O beyond JSON lines.
+This floor imports nothing above it and does no I/O beyond JSON files.
 
 =====================  ===================================================
 ``vocabulary``         phases, splits, path types, statuses
@@ -15,5 +15,9 @@ This floor imports nothing above it and does no I/O beyond JSON lines.
 ``settings``           what a summary is computed with
 ``metrics``            FG, BR, BR_ratio, IE, PDS, NIS: the definitions
 ``summary``            what came out of a study
+``schemas``            JSON Schemas of the persisted formats, from the models
+``folder``             a study directory as a reader sees it
+``validation``         checking a file of any kind, problem by problem
+``compat``             v0.1.0 records and summaries from files of either version
 =====================  ===================================================
 """

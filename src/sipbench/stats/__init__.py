@@ -1,6 +1,17 @@
-"""Estimation: arrays in, numbers out. Nothing here reads a file or knows a study.
+"""Estimation: arrays in, numbers out. Only ``tables`` reads a file, and nothing knows a study's folder.
 
-Import the module you need; importing this package alone loads neither them nor scipy.
+From attempts to a summary:
+
+=================  =====================================================================
+``tables``         run records as columns, read with every check or trusted
+``means``          rows of the summary; task means, per task first, then per repeat
+``estimates``      the metrics of one row: value, sd over repeats, interval
+``spending``       what learning cost, apart from what evaluation cost
+``caveats``        what a reader must know of a row, as typed warnings
+``summarize``      all of it: attempts in, ``Summary`` out
+=================  =====================================================================
+
+The estimators (import the module you need: the package alone loads neither them nor scipy):
 
 =================  =====================================================================
 ``intervals``      the default interval: paired t on task means, clustered by family
