@@ -53,11 +53,10 @@ class MacroLearner(Adaptation):
         """Write ``skills/<name>/SKILL.md`` for each macro, old and new."""
         solved = _sampled(request, self.options.sample)
         before = read_state(request.previous)
-        kept = [skill for skill in before.skills if skill.macro is not None]
         support = mined(solved, self.options.min_support)
         known = set(before.macros)
         new = [macro for macro in support if macro not in known][: self.options.max_macros]
-        for skill in kept:
+        for skill in before.skills:
             _copy_skill(request.previous, request.state, skill.ref.name)
         names = [write_skill(request.state, macro, support[macro]) for macro in new]
         return AdaptationOutcome(metadata={"programs": len(solved), "new_skills": names})
@@ -102,18 +101,18 @@ def _copy_skill(previous: Path, state: Path, name: str) -> None:
 
 
 def _sampled(request: AdaptationRequest, share: float) -> list[Program]:
-    """A drawn share of the programs that solved their tasks, in the order of the attempts."""
+    """A drawn share of the programs that solved their tasks, in the order of the attempts.
+
+    With none solved there is nothing to learn from; that is a result, not an error.
+    """
     solved = list(_solved(request.attempts))
-    if not solved:
-        raise AdaptationError(
-            f"{request.attempts}: none of the adapt attempts solved its task, so there is nothing to learn; "
-            "raise the agent's budget or the number of adapt tasks"
-        )
-    size = max(1, round(share * len(solved)))
+    size = max(1, round(share * len(solved))) if solved else 0
     return Draws("synth", "learn", request.seed, request.phase.value).sample(solved, size)
 
 
 def _solved(attempts: Path) -> Iterator[Program]:
+    if not attempts.is_dir():
+        raise AdaptationError(f"{attempts}: no such folder; the adapt attempts should stand there")
     for folder in sorted(path for path in attempts.iterdir() if path.is_dir()):
         if not _success(folder / "attempt.json"):
             continue

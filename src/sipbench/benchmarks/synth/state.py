@@ -180,7 +180,7 @@ def write_skill(folder: Path, macro: Program, support: int) -> str:
         f"```synth-program\n{program}\n```\n"
     )
     path = folder / "skills" / name
-    path.mkdir(parents=True)
+    path.mkdir(parents=True, exist_ok=True)
     (path / "SKILL.md").write_text(text, encoding="utf-8", newline="\n")
     return name
 
