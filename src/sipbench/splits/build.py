@@ -84,8 +84,9 @@ def build_splits(
 
     Families, tasks that ``keep_together`` ties, and near-duplicates are on one side only: learned from
     (adapt, adapt_t2) or tested on (held-out, replay). Within a side each split is a systematic sample
-    over strata and families. The same tasks, seed and options give the same manifest, in whatever order
-    the tasks come. Drift tasks are variants of others by their nature and tie nothing.
+    over strata and families. The same tasks, seed and options give the same manifest; the order of the
+    tasks decides the order of its entries and nothing else. Drift tasks are variants of others by their
+    nature and tie nothing.
 
     Raises:
         SplitError: Ids repeat, or the sizes cannot be met; the message names the group that is too large.
@@ -119,6 +120,13 @@ def build_splits(
 
 def _entry(task: TaskLike) -> TaskEntry:
     return TaskEntry(id=task.id, family=task.family, concept=task.concept, digest=task.digest)
+
+
+def _counts(sizes: Mapping[str, Size], tasks: int, there: int) -> dict[str, int]:
+    """How many of ``there`` tasks each split gets: counts as asked, shares of ``tasks`` as they fit."""
+    fixed = {name: size.count for name, size in sizes.items() if size.count is not None}
+    shares = {name: size.wanted(tasks) for name, size in sizes.items() if name not in fixed}
+    return fixed | shared_out(max(there - sum(fixed.values()), 0), shares)
 
 
 class _Builder:
@@ -164,24 +172,30 @@ class _Builder:
 
     def pools(self) -> dict[str, list[int]]:
         """The tasks of each split that was asked for, in the order of the tasks."""
-        sizes = self.options.sizes
         listed = self._listed()
-        wanted = {name: size.wanted(len(self.usable)) for name, size in sizes.items() if name != "drift"}
+        sizes = {name: size for name, size in self.options.sizes.items() if name != "drift"}
         if listed is not None:
-            wanted["replay"] = len(listed)
-        learned, tested = self._divided(wanted, listed)
-        pools = self._filled(_LEARNED, wanted, learned)
-        pools |= self._tested(wanted, tested, listed)
-        drift = sizes.get("drift", Size(share=1.0))
-        if self.drift:
-            count = drift.wanted(len(self.drift))
-            self._enough("drift", count, len(self.drift))
-            pools["drift"] = self._draw("drift", sorted(self.drift), count)
-        elif drift.wanted(1) and "drift" in sizes:
-            raise SplitError(
-                "splits: drift: nothing says which tasks are drift tasks; name a metadata key and value"
-            )
-        return pools
+            sizes["replay"] = Size(count=len(listed))
+        wanted = _counts(sizes, len(self.usable), len(self.usable))
+        self._enough("all splits", sum(wanted.values()), len(self.usable))
+        learned, tested = self._divided(sizes, wanted, listed)
+        return (
+            self._side({name: sizes[name] for name in _LEARNED if name in sizes}, learned)
+            | self._side({name: sizes[name] for name in _TESTED if name in sizes}, tested, listed)
+            | self._drift_pool()
+        )
+
+    def _drift_pool(self) -> dict[str, list[int]]:
+        size = self.options.sizes.get("drift")
+        if self.options.drift is None:
+            if size is not None and size.wanted(1):
+                raise SplitError(
+                    "splits: drift: nothing says which tasks are drift tasks; name a metadata key and value"
+                )
+            return {}
+        count = (size or Size(share=1.0)).wanted(len(self.drift))
+        self._enough("drift", count, len(self.drift))
+        return {"drift": self._draw("drift", sorted(self.drift), count)}
 
     def _listed(self) -> list[int] | None:
         listed = self.options.replay.listed if self.options.replay else None
@@ -196,82 +210,71 @@ class _Builder:
             raise SplitError("splits: replay: the list names a task twice")
         return [self.at[name] for name in listed]
 
-    def _divided(self, wanted: Mapping[str, int], listed: list[int] | None) -> tuple[list[int], list[int]]:
-        adapt = sum(wanted.get(name, 0) for name in _LEARNED)
-        evaluation = sum(wanted.get(name, 0) for name in _TESTED)
-        self._enough("all splits", adapt + evaluation, len(self.usable))
-        tested_only = {
-            index
-            for index, unit in enumerate(self.units)
-            if listed and not set(unit.tasks).isdisjoint(listed)
-        }
+    def _divided(
+        self, sizes: Mapping[str, Size], wanted: Mapping[str, int], listed: Sequence[int] | None
+    ) -> tuple[list[int], list[int]]:
+        """The tasks to learn from, and those to test on."""
+        named = set(listed or ())
+        tested_only = {index for index, unit in enumerate(self.units) if not named.isdisjoint(unit.tasks)}
         eligible = self._eligible()
         labels = [f"{label}|{at in eligible}" for at, label in enumerate(self.labels)]
-        sides = Wanted(adapt, evaluation)
+        sides = Wanted(*(sum(wanted.get(name, 0) for name in names) for names in (_LEARNED, _TESTED)))
         chosen = divide(self.units, labels, sides, seed_from(self.seed, "sides"), tested_only)
         learned = [at for index in chosen for at in self.units[index].tasks]
         tested = [at for index, unit in enumerate(self.units) if index not in chosen for at in unit.tasks]
-        self._check_sides(len(learned), len(tested))
+        self._check_side("adapt", _LEARNED, sizes, len(learned))
+        self._check_side("held-out and replay", _TESTED, sizes, len(tested))
         return learned, tested
 
-    def _check_sides(self, learned: int, tested: int) -> None:
+    def _check_side(self, side: str, names: Sequence[str], sizes: Mapping[str, Size], has: int) -> None:
         """Counts must be met; a share gets what the groups leave, but not nothing."""
-        sizes = self.options.sizes
-        for names, side, has in ((_LEARNED, "adapt", learned), (_TESTED, "held-out and replay", tested)):
-            asked = [sizes[name] for name in names if name in sizes]
-            least = sum(size.count if size.count is not None else int(bool(size.share)) for size in asked)
-            if has < least:
-                largest = max(self.units, key=lambda unit: len(unit.tasks))
-                raise SplitError(
-                    f"splits: {side} should have {least} tasks and can have {has}: {len(self.units)} groups must "
-                    f"stay whole, and {largest.name} alone has {len(largest.tasks)} of {len(self.usable)} tasks; "
-                    "ask for other sizes, or tie fewer tasks together"
-                )
+        asked = [sizes[name] for name in names if name in sizes]
+        least = sum(size.count if size.count is not None else size.wanted(0) for size in asked)
+        if has >= least:
+            return
+        largest = max(self.units, key=lambda unit: len(unit.tasks))
+        raise SplitError(
+            f"splits: {side} should have {least} tasks and can have {has}: {len(self.units)} groups must "
+            f"stay whole, and {largest.name} alone has {len(largest.tasks)} of {len(self.usable)} tasks; "
+            "ask for other sizes, or tie fewer tasks together"
+        )
 
     def _eligible(self) -> set[int]:
-        replay = self.options.replay
-        usable = set(self.usable)
-        chosen = (
-            usable
-            if replay is None or replay.eligible is None
-            else {self.at[name] for name in replay.eligible if name in self.at} & usable
-        )
-        passed = self.options.flags.passes_noop if self.options.flags else {}
-        return {at for at in chosen if self.tasks[at].id not in passed}
+        """The tasks that may be replay tasks."""
+        replay, flags = self.options.replay, self.options.flags
+        passed = flags.passes_noop if flags else {}
+        names = None if replay is None else replay.eligible
+        return {
+            at
+            for at in self.usable
+            if self.tasks[at].id not in passed and (names is None or self.tasks[at].id in names)
+        }
 
-    def _tested(
-        self, wanted: Mapping[str, int], tested: list[int], listed: list[int] | None
+    def _side(
+        self, sizes: Mapping[str, Size], pool: list[int], listed: list[int] | None = None
     ) -> dict[str, list[int]]:
-        if "replay" not in wanted or not wanted["replay"]:
-            return self._filled(("heldout",), wanted, tested)
-        eligible = self._eligible()
-        pool = [at for at in tested if at in eligible] if listed is None else listed
-        shared = shared_out(len(tested), {name: wanted[name] for name in _TESTED if name in wanted})
-        count = shared["replay"]
-        asked = self.options.sizes.get("replay")
-        if asked is not None and asked.count is not None and listed is None:
-            self._enough("replay", asked.count, len(pool), " eligible", " on the side that is tested on")
-        replay = sorted(pool) if listed is not None else self._draw("replay", pool, min(count, len(pool)))
-        if not replay:
-            raise SplitError("splits: replay: no task is eligible; relax the rule, or screen more tasks")
-        rest = [at for at in tested if at not in set(replay)]
-        return {"replay": replay} | self._filled(("heldout",), wanted, rest)
-
-    def _filled(
-        self, names: Sequence[str], wanted: Mapping[str, int], pool: list[int]
-    ) -> dict[str, list[int]]:
-        """Draw splits from one side: counts whole, and shares from what they leave."""
-        sizes = self.options.sizes
-        fixed = {name: wanted[name] for name in names if name in sizes and sizes[name].count is not None}
-        shares = {name: wanted[name] for name in names if name in sizes and name not in fixed}
-        counts = fixed | shared_out(max(len(pool) - sum(fixed.values()), 0), shares)
+        """Draw the splits of one side; replay first, since not every task may be one."""
+        counts = _counts(sizes, len(self.usable), len(pool))
         pools: dict[str, list[int]] = {}
-        for name in (name for name in names if name in counts):
-            self._enough(name, counts[name], len(pool))
-            pools[name] = self._draw(name, pool, counts[name])
+        for name in sorted(counts, key=lambda name: (name != "replay", name)):
+            if name == "replay" and listed is not None:
+                pools[name] = sorted(listed)
+            else:
+                pools[name] = self._draw(name, *self._candidates(name, sizes[name], counts[name], pool))
             taken = set(pools[name])
             pool = [at for at in pool if at not in taken]
         return pools
+
+    def _candidates(self, name: str, size: Size, count: int, pool: list[int]) -> tuple[list[int], int]:
+        if name != "replay":
+            return pool, count
+        eligible = self._eligible()
+        kept = [at for at in pool if at in eligible]
+        if size.count is not None:
+            self._enough("replay", count, len(kept), " eligible", " on the side that is tested on")
+        elif count and not kept:
+            raise SplitError("splits: replay: no task is eligible; relax the rule, or screen more tasks")
+        return kept, min(count, len(kept))
 
     def _draw(self, name: str, pool: Sequence[int], count: int) -> list[int]:
         return draw(pool, count, self.tasks, self.labels, seed_from(self.seed, "draw", name))
