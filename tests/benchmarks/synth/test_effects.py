@@ -15,6 +15,7 @@ from sipbench.benchmarks.synth.benchmark import SynthBenchmark, SynthOptions
 from sipbench.protocol.vocabulary import Phase, Split
 from sipbench.stats.intervals import Interval, clustered_t
 
+ROOT = Path(__file__).parents[3]
 EARLY = (Phase.T0, Phase.T1)
 
 
@@ -66,6 +67,14 @@ def test_arms_start_alike(arms: dict[str, Arm]) -> None:
     assert all(arm.level(Split.REPLAY, Phase.T0) > 0.85 for arm in arms.values())
 
 
+def test_the_table_in_the_documentation_is_what_comes_out(arms: dict[str, Arm]) -> None:
+    text = (ROOT / "docs" / "synth.md").read_text(encoding="utf-8")
+    for name, arm in arms.items():
+        levels = [f"{arm.level(split, Phase.T0):.2f}" for split in (Split.HELDOUT, Split.REPLAY)]
+        changes = [arm.change(split, *EARLY) for split in (Split.HELDOUT, Split.REPLAY)]
+        assert " | ".join(["| 7", name, *levels, *changes]) in text
+
+
 @pytest.mark.parametrize("name", ["macros", "weights"])
 def test_with_a_budget_that_exhausts_the_space_both_effects_vanish(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -106,7 +115,7 @@ def test_every_process_comes_to_the_same(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(folder)],
             env=environment,
-            cwd=Path(__file__).parents[3],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
