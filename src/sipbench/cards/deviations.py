@@ -19,7 +19,8 @@ GENERATOR_KEYS = frozenset(
         "task_inputs", "task_outputs",
     }
 )  # fmt: skip
-"""Keys that the generator of the known collections adds to every card; the closed class has no slot for them."""
+"""Keys that the generator of the known collections adds to every card; the closed class has no slot for
+them."""
 
 _REF_KEYS = {"locator", "locator_id", "locator_kind", "name", "prose", "score", "side"}
 _ACCESSION_KEYS = {"accession", "kind", "url", "evidence_span"}
@@ -102,7 +103,9 @@ def _null_enums(card: dict[str, Any]) -> Iterator[Deviation]:
     for field in _ENUMS:
         if field in card and card[field] is None:
             del card[field]
-            yield Deviation("null-enum", field, "null where the schema wants a value or no key, read as no key")
+            yield Deviation(
+                "null-enum", field, "null where the schema wants a value or no key, read as no key"
+            )
 
 
 def _strategy(document: dict[str, Any], field: str = "evaluation_strategy") -> Iterator[Deviation]:

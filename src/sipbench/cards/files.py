@@ -85,7 +85,7 @@ def read_bytes(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         if path.is_symlink():
             raise CardError(f"{path}: is a symbolic link; put the file itself there") from None
         raise CardError(f"{path}: cannot be read: {error.strerror or error}") from None
-    with open(handle, "rb") as stream:
+    with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise CardError(f"{path}: not a regular file")
         data = stream.read(limit + 1)

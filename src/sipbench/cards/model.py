@@ -63,7 +63,7 @@ def _sequence(value: Any) -> Any:
 type Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_printable)]
 type RelativePath = Annotated[Text, AfterValidator(_inside)]
 """A path below the folder of a submission."""
-type Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*\z", max_length=64)]
+type Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=64)]
 type Listed[Item] = Annotated[tuple[Item, ...], Field(max_length=MAX_ITEMS), BeforeValidator(_sequence)]
 """A list; null is the empty one, as the schema allows both."""
 type Texts = Listed[Text]
@@ -196,7 +196,7 @@ class Card(Model):
 class RubricCheck(Model):
     """One entry of a rubric. Its kind, target and value were guessed by a parser: do not run them."""
 
-    id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+\z", max_length=64)]
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$", max_length=64)]
     kind: Text
     points: float = Field(gt=0, le=1_000_000)
     source: Text

@@ -260,5 +260,7 @@ def _check_chains(cards: list[tuple[FileReport, LoadedCard]]) -> None:
             said = f"leads into a circle ({chains.circles[loaded.key]}); no card of it can come first"
             report.problems.append(Problem(report.file, said, "input_from"))
         elif loaded.key in chains.dangling:
-            said = f"{chains.dangling[loaded.key][:64]!r} is no card of this paper; read as an input to be given"
+            said = (
+                f"{chains.dangling[loaded.key][:64]!r} is no card of this paper; read as an input to be given"
+            )
             report.deviations.append(Deviation("dangling-input-from", "input_from", said))

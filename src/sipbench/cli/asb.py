@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sipbench.cli.asb_commands.show import show
+from sipbench.cli.asb_commands.draft_eval import draft_eval
+from sipbench.cli.asb_commands.run_eval import run_eval
 from sipbench.cli.asb_commands.validate import validate
 from sipbench.cli.main import run
 
@@ -50,7 +51,8 @@ def _common(
 
 
 app.command()(validate)
-app.command()(show)
+app.command()(draft_eval)
+app.command()(run_eval)
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ def validate(
 def _counts(reports: list[FileReport]) -> dict[str, dict[str, int]]:
     from sipbench.cards.validate import KINDS
 
-    counted = Counter((report.kind, report.state) for report in reports)
+    counted = Counter[tuple[str, str]]((report.kind, report.state) for report in reports)
     return {
         kind: {state: counted[kind, state] for state in _STATES}
         for kind in KINDS

@@ -96,7 +96,7 @@ def _bytes(place: Place, references: Place, check: Mapping[str, Any]) -> str:
 def _text(place: Place, references: Place, check: Mapping[str, Any]) -> str:
     wanted = _lines(_reference(lambda: references.text(check["reference"])))
     found = _lines(place.text(check["path"]))
-    for number, (line, other) in enumerate(zip(found, wanted), start=1):
+    for number, (line, other) in enumerate(zip(found, wanted, strict=False), start=1):
         if line != other:
             raise Failed(f"{shown(check['path'])}: line {number} is not the reference's")
     if len(found) != len(wanted):
@@ -119,7 +119,7 @@ def _number(place: Place, references: Place, check: Mapping[str, Any]) -> str:
     found = select(place, check["path"], selector)
     if len(found) != len(wanted):
         raise Failed(f"{shown(check['path'])} has {len(found)} numbers, not as many as the reference")
-    for number, (value, other) in enumerate(zip(found, wanted), start=1):
+    for number, (value, other) in enumerate(zip(found, wanted, strict=True), start=1):
         if not tolerance.holds(value, other):
             raise Failed(f"{shown(check['path'])}: number {number}, {value:g}, is outside of the tolerance")
     return f"{len(found)} numbers are within the tolerance"
@@ -142,7 +142,7 @@ def _same_json(found: Any, wanted: Any, tolerance: Tolerance, at: str) -> None:
     elif isinstance(wanted, list) and isinstance(found, list):
         if len(found) != len(wanted):
             raise Failed(f"the list at {where} has another length than the reference's")
-        for number, (item, other) in enumerate(zip(found, wanted)):
+        for number, (item, other) in enumerate(zip(found, wanted, strict=True)):
             _same_json(item, other, tolerance, f"{at}/{number}")
     elif _is_number(wanted) and _is_number(found):
         if not tolerance.holds(float(found), float(wanted)):

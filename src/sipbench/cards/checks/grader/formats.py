@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 
 from .images import IMAGES, image_size
 from .places import Place, read
@@ -124,25 +125,29 @@ def _image(place: Place, path: str, form: str) -> None:
         raise Failed(f"{shown(path)} {error}") from None
 
 
+def _table(form: str) -> Callable[[Place, str], None]:
+    def check(place: Place, path: str) -> None:
+        read_table(place, path, form)
+
+    return check
+
+
 FORMATS: dict[str, Callable[[Place, str], None]] = {
     "text": _text,
-    "csv": lambda place, path: _separated(place, path, "csv"),
-    "tsv": lambda place, path: _separated(place, path, "tsv"),
+    "csv": partial(_separated, form="csv"),
+    "tsv": partial(_separated, form="tsv"),
     "json": _json,
     "jsonl": _jsonl,
     "bed": _bed,
-    "parquet": lambda place, path: void(read_table(place, path, "parquet")),
-    "xlsx": lambda place, path: void(read_table(place, path, "xlsx")),
+    "parquet": _table("parquet"),
+    "xlsx": _table("xlsx"),
     "pdf": _pdf,
     "gzip": _gzip,
     "zip": _zip,
     "hdf5": _hdf5,
+    **{form: partial(_image, form=form) for form in IMAGES},
 }
-FORMATS.update({form: (lambda place, path, form=form: _image(place, path, form)) for form in IMAGES})
-
-
-def void(_: object) -> None:
-    """Read for the sake of reading."""
+"""What reads each format; it raises ``Failed`` where the file is not of it."""
 
 
 def check_format(place: Place, path: str, form: str) -> None:

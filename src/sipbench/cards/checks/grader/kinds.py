@@ -107,7 +107,7 @@ def row_count_equals(folders: Folders, check: Mapping[str, Any]) -> str:
 def value_in_range(folders: Folders, check: Mapping[str, Any]) -> str:
     """Each number that the selector takes is finite and inside of the bounds."""
     low, high = check.get("min"), check.get("max")
-    if low is None and high is None or low != low or high != high:
+    if (low is None and high is None) or low != low or high != high:
         raise Impossible("the check has no bound")
     inclusive = check.get("inclusive", True)
     values = select(folders.submission, check["path"], check["selector"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ def grade(task: Mapping[str, Any], references: str) -> dict[str, Any]:
     reward = 0 if task.get("draft") else reward_of(checks, verdicts)
     listed = [
         {"id": check["id"], "kind": check["kind"], "outcome": verdict.outcome, "reason": verdict.reason}
-        for check, verdict in zip(checks, verdicts)
+        for check, verdict in zip(checks, verdicts, strict=True)
     ]
     return {"capsule_key": task["capsule_key"], "reward": reward, "checks": listed}
 
@@ -57,10 +58,14 @@ def main(here: str, logs: str) -> int:
         sys.stdout.write(f"{check['outcome']:5} {check['id']} ({check['kind']}): {check['reason']}\n")
     sys.stdout.write(f"reward {result['reward']}\n")
     os.makedirs(logs, exist_ok=True)
-    with open(os.path.join(logs, "details.json"), "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=2, ensure_ascii=True)
-        file.write("\n")
-    with open(os.path.join(logs, "reward.json"), "w", encoding="ascii") as file:
-        json.dump({"reward": result["reward"]}, file)
-        file.write("\n")
+    _put(os.path.join(logs, "details.json"), json.dumps(result, indent=2))
+    _put(os.path.join(logs, "reward.json"), json.dumps({"reward": result["reward"]}))
     return 0
+
+
+def _put(path: str, text: str) -> None:
+    """Write a file in the place of whatever a program of the submission may have left there."""
+    if os.path.lexists(path):
+        os.rename(path, os.path.join(tempfile.mkdtemp(dir=os.path.dirname(path), prefix="found-"), "it"))
+    with open(path, "x", encoding="ascii", newline="\n") as file:
+        file.write(text + "\n")

@@ -157,7 +157,7 @@ def _records(value: Any, path: str) -> Table:
         lengths = {len(item) for item in value.values()}
         if len(lengths) > 1:
             raise Failed(f"{shown(path)}: its columns differ in length")
-        return Table(list(value), [list(row) for row in zip(*value.values())])
+        return Table(list(value), [list(row) for row in zip(*value.values(), strict=True)])
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Failed(f"{shown(path)} is neither a list of objects nor an object of columns")
     columns = list(dict.fromkeys(name for item in value for name in item))
