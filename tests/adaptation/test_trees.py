@@ -56,6 +56,21 @@ def test_a_special_file_is_refused_and_not_opened(source: Path) -> None:
         copy(source)
 
 
+def test_links_and_special_files_are_left_out_where_that_is_asked_for(source: Path) -> None:
+    (source.parent / "secret").mkdir()
+    (source.parent / "secret" / "answers.txt").write_bytes(b"42")
+    (source / "folder-link").symlink_to(source.parent / "secret")
+    (source / "a" / "file-link").symlink_to(source.parent / "secret" / "answers.txt")
+    os.mkfifo(source / "a" / "pipe")
+    assert copy(source, Bounds(bytes=1024, skip=True)) == 1
+    target = source.parent / "target"
+    assert [path.relative_to(target).as_posix() for path in sorted(target.rglob("*"))] == [
+        "a",
+        "a/b",
+        "a/b/x.txt",
+    ]
+
+
 def test_a_hard_link_is_refused_where_files_must_be_the_tree_s_own(source: Path) -> None:
     outside = source.parent / "outside"
     outside.write_text("answer", encoding="utf-8")

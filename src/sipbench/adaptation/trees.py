@@ -6,7 +6,7 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +32,14 @@ class Bounds:
         depth: Folders in each other.
         shared: Whether a file may have another name elsewhere (a hard link), through which somebody
             could change it later, or by which it was taken from somewhere else.
+        skip: Whether links, special files and names that are not UTF-8 are left out instead of refused.
     """
 
     bytes: int
     files: int = 100_000
     depth: int = 64
     shared: bool = True
+    skip: bool = False
 
 
 def copy_tree(source: Path, target: Path, bounds: Bounds) -> int:
@@ -62,6 +64,10 @@ def copy_tree(source: Path, target: Path, bounds: Bounds) -> int:
                 raise AdaptationError(f"{source}: more than {bounds.files} files")
             if len(inner.parts) > bounds.depth:
                 raise AdaptationError(f"{source}: folders in each other to more than {bounds.depth} levels")
+            if bounds.skip:
+                # Those that stay in the list are walked into.
+                folders[:] = [name for name in folders if _is_plain(handle, name, stat.S_ISDIR)]
+                files = [name for name in files if _is_plain(handle, name, stat.S_ISREG)]
             for name in folders:
                 _check_name(source / inner / name)
                 mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
@@ -81,6 +87,14 @@ def copy_tree(source: Path, target: Path, bounds: Bounds) -> int:
 
 def _raise(error: OSError) -> None:
     raise error
+
+
+def _is_plain(folder: int, name: str, kind: Callable[[int], bool]) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return kind(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
 def _check_name(path: Path) -> None:

@@ -157,6 +157,9 @@ class Benchmark(ABC):
     reward_range: tuple[float, float] = (0.0, 1.0)
     normalization: str
     """A sentence: how a reward becomes a score in [0, 1]."""
+    grace_seconds: float = 60.0
+    """What building, grading and clean-up may take beyond the agent's own time limit: an attempt that
+    takes longer is ended from outside. It plays no part where the agent has no limit."""
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Make the adapter.

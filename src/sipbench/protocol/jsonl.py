@@ -279,8 +279,16 @@ class LineWriter:
 
     def write(self, documents: Iterable[Any]) -> None:
         """Append each document as one line, then flush and sync once."""
+        self.append(documents)
+        self.sync()
+
+    def append(self, documents: Iterable[Any]) -> None:
+        """Append each document as one line: it outlives this process at once, the machine after a sync."""
         self._handle.write(b"".join(canonical_json(document) + b"\n" for document in documents))
         self._handle.flush()
+
+    def sync(self) -> None:
+        """Make what was appended durable; another thread may append meanwhile."""
         os.fsync(self._handle.fileno())
 
     def close(self) -> None:
