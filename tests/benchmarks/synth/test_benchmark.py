@@ -158,10 +158,10 @@ def test_drift_may_be_left_out(benchmark: SynthBenchmark) -> None:
 @pytest.mark.parametrize(
     ("sizes", "reason"),
     [
-        ({Split.HELDOUT: 41}, r"heldout: 41 tasks asked, 40 made; .*option 'heldout'"),
-        ({Split.ADAPT: 25}, r"adapt: 25 tasks asked, 24 made; .*option 'adapt'"),
-        ({Split.REPLAY: -1}, "replay: -1 tasks asked"),
-        ({Split.SMOKE: 1}, "smoke: synth has replay, adapt, heldout and drift only"),
+        ({Split.HELDOUT: 41}, r"heldout: 41 tasks wanted, 40 made; .*option 'heldout'"),
+        ({Split.ADAPT: 25}, r"adapt: 25 tasks wanted, 24 made; .*option 'adapt'"),
+        ({Split.REPLAY: -1}, "replay: -1 tasks wanted"),
+        ({Split.SMOKE: 1}, "split 'smoke' has no tasks; sizes may name"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(
@@ -182,22 +182,22 @@ def test_the_agent_of_the_benchmark_is_accepted(benchmark: SynthBenchmark) -> No
 @pytest.mark.parametrize(
     ("agent", "reason"),
     [
-        (Agent("claude-code"), "synth has one agent, 'enumerative-search'; found 'claude-code'"),
+        (Agent("claude-code"), "unknown agent 'claude-code'; its only agent is 'enumerative-search'"),
         (
             Agent(AGENT_NAME, model="gpt-4o"),
-            "agent.model: 'enumerative-search' uses no model; found 'gpt-4o'",
+            "agent 'enumerative-search' uses no model; remove 'gpt-4o'",
         ),
         (
             Agent(AGENT_NAME, arguments={"bugdet": 1}),
-            "arguments.bugdet: no such argument, did you mean 'budget'",
+            "argument 'bugdet': no such argument, did you mean 'budget'",
         ),
-        (Agent(AGENT_NAME, arguments={"budget": 0}), "arguments.budget: .* greater than or equal to 1"),
-        (Agent(AGENT_NAME, arguments={"budget": True}), "arguments.budget"),
-        (Agent(AGENT_NAME, arguments={"budget": "700"}), "arguments.budget"),
-        (Agent(AGENT_NAME, arguments={"budget": 10**9}), "arguments.budget"),
-        (Agent(AGENT_NAME, arguments={"jitter": -1}), "arguments.jitter"),
-        (Agent(AGENT_NAME, arguments={"jitter": float("nan")}), "arguments.jitter"),
-        (Agent(AGENT_NAME, arguments={"jitter": float("inf")}), "arguments.jitter"),
+        (Agent(AGENT_NAME, arguments={"budget": 0}), "argument 'budget': .* greater than or equal to 1"),
+        (Agent(AGENT_NAME, arguments={"budget": True}), "argument 'budget'"),
+        (Agent(AGENT_NAME, arguments={"budget": "700"}), "argument 'budget'"),
+        (Agent(AGENT_NAME, arguments={"budget": 10**9}), "argument 'budget'"),
+        (Agent(AGENT_NAME, arguments={"jitter": -1}), "argument 'jitter'"),
+        (Agent(AGENT_NAME, arguments={"jitter": float("nan")}), "argument 'jitter'"),
+        (Agent(AGENT_NAME, arguments={"jitter": float("inf")}), "argument 'jitter'"),
     ],
 )
 def test_an_agent_that_cannot_run_here_is_refused(
@@ -340,11 +340,17 @@ def test_the_state_is_not_changed(benchmark: SynthBenchmark, context: Context, t
     assert context(state).state_digest == before
 
 
-@pytest.mark.parametrize("change", [{"id": "synth-7-heldout-9999"}, {"digest": "sha256:" + "0" * 64}])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"id": "synth-7-heldout-9999"}, "synth-7-heldout-9999 does not exist with these benchmark options"),
+        ({"digest": "sha256:" + "0" * 64}, "is another one with these benchmark options"),
+    ],
+)
 def test_a_task_that_was_not_made_here_is_refused(
-    benchmark: SynthBenchmark, context: Context, change: dict[str, Any]
+    benchmark: SynthBenchmark, context: Context, change: dict[str, Any], reason: str
 ) -> None:
     first = benchmark.tasks()[0]
     foreign = replace(first, **change)
-    with pytest.raises(EngineError, match=r"not made by synth 1\.0\.0 with these options"):
+    with pytest.raises(EngineError, match=reason):
         run(benchmark, foreign, context())

@@ -102,7 +102,9 @@ class SynthBenchmark(Benchmark):
         """Choose among the tasks made; see :meth:`Benchmark.splits`."""
         extra = [split for split in sizes if split not in METRIC_SPLITS]
         if extra:
-            raise SplitError(f"splits.{extra[0]}: synth has replay, adapt, heldout and drift only")
+            raise SplitError(
+                f"synth: split '{extra[0]}' has no tasks; sizes may name adapt, heldout, replay and drift"
+            )
         chosen = {pool: self._chosen(seed, pool, sizes) for pool in POOLS}
         listed = json_digest([[entry.id, entry.digest] for entry in chosen["replay"]])
         return SplitManifest(
@@ -123,8 +125,8 @@ class SynthBenchmark(Benchmark):
         size = sizes.get(split, len(made))
         if not 0 <= size <= len(made):
             raise SplitError(
-                f"splits.{split}: {size} tasks asked, {len(made)} made; "
-                f"ask for 0 to {len(made)}, or raise the benchmark's option '{split}'"
+                f"synth: {split}: {size} tasks wanted, {len(made)} made; ask for 0 to {len(made)}, "
+                f"or set the benchmark option '{split}'"
             )
         return tuple(
             TaskEntry(id=task.id, family=task.family, concept=task.concept_label, digest=task.digest)
@@ -134,9 +136,9 @@ class SynthBenchmark(Benchmark):
     def check_agent(self, agent: Agent, path_type: PathType) -> None:
         """Refuse every agent but the search, and arguments it does not have."""
         if agent.name != AGENT_NAME:
-            raise ConfigError(f"agent.name: synth has one agent, '{AGENT_NAME}'; found '{agent.name}'")
+            raise ConfigError(f"synth: unknown agent '{agent.name}'; its only agent is '{AGENT_NAME}'")
         if agent.model != "none":
-            raise ConfigError(f"agent.model: '{AGENT_NAME}' uses no model; found '{agent.model}', remove it")
+            raise ConfigError(f"synth: agent '{AGENT_NAME}' uses no model; remove '{agent.model}'")
         _arguments(agent)
 
     def run(
@@ -145,7 +147,10 @@ class SynthBenchmark(Benchmark):
         """Search once and grade what was found; a search without a result is graded 0."""
         known = self._by_id.get(task.id)
         if known is None or known.digest != task.digest:
-            raise EngineError(f"task {task.id}: not made by synth {self.version} with these options")
+            what = "does not exist" if known is None else "is another one"
+            raise EngineError(
+                f"synth: task {task.id} {what} with these benchmark options; plan the study again"
+            )
         arguments = _arguments(context.agent)
         start = time.perf_counter()
         try:
@@ -182,7 +187,7 @@ def _arguments(agent: Agent) -> AgentArguments:
         what = first["msg"]
         if first["type"] == "extra_forbidden":
             what = f"no such argument{suggestion(where, known)}; '{AGENT_NAME}' has {', '.join(known)}"
-        raise ConfigError(f"agent.arguments.{where}: {what}") from None
+        raise ConfigError(f"synth: agent argument '{where}': {what}; see docs/synth.md") from None
     limit = agent.limits.tool_calls
     if limit is None or limit >= arguments.budget:
         return arguments
