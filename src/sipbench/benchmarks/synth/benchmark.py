@@ -52,11 +52,12 @@ class AgentArguments(Options):
 
     Attributes:
         budget: The most candidates it evaluates; the default is just above the number of programs of
-            up to two steps (1 + 24 + 24^2 = 601). A limit on tool calls lowers it.
+            up to two steps (1 + 24 + 24^2 = 601), the most 1,000,000 (about 0.6 GB of states). A limit
+            on tool calls lowers it.
         jitter: Standard deviation of the draw on each production's cost, in nats.
     """
 
-    budget: Annotated[int, Field(strict=True, ge=1, le=10_000_000)] = 700
+    budget: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 700
     jitter: Annotated[float, Field(strict=True, ge=0, le=10)] = 0.5
 
 
