@@ -5,37 +5,21 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-import numpy as np
 
 from sipbench.protocol import metrics
 from sipbench.protocol.settings import AnalysisSettings
 from sipbench.protocol.summary import Estimate, Interval, LearningCost, Metrics, RepeatValue
 from sipbench.protocol.vocabulary import Phase, Split
 from sipbench.stats import ratio
-from sipbench.stats.contrasts import Contrast, TaskMeans, paired_contrast
+from sipbench.stats.changes import EMPTY, Change
+from sipbench.stats.contrasts import TaskMeans
 from sipbench.stats.intervals import Interval as StatsInterval
-from sipbench.stats.means import ArmTable, CellKey
+from sipbench.stats.means import ArmTable
 
 __all__ = ["SHOWN_TASKS", "estimate_metrics", "stats_interval"]
 
 SHOWN_TASKS = 20
 """How many unpaired tasks are named."""
-
-_NOUN = {Split.HELDOUT: "held-out", Split.REPLAY: "replay", Split.DRIFT: "drift"}
-_EMPTY = TaskMeans((), np.empty(0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A paired change of mean scores between two phases on one split."""
-
-    contrast: Contrast
-    before: TaskMeans
-    after: TaskMeans
-    pairs: Mapping[int, tuple[float, float, int]]
-    reason: str | None
 
 
 class _Arm:
@@ -44,51 +28,34 @@ class _Arm:
     def __init__(self, arm: ArmTable, settings: AnalysisSettings) -> None:
         self.arm = arm
         self.settings = settings
-        self.cells: Mapping[CellKey, TaskMeans] = arm.task_means
         self.repeats = arm.repeats
 
     def means(self, phase: Phase, split: Split) -> TaskMeans:
-        return self.cells.get((phase, split), _EMPTY)
-
-    def change(self, split: Split, before: Phase, after: Phase) -> _Change:
-        old, new = self.means(before, split), self.means(after, split)
-        contrast = paired_contrast(old, new, self.arm.families, alpha=self.settings.alpha)
-        pairs = self.arm.paired(split, before, after) if contrast.n else {}
-        reason = None if contrast.n else self._no_pair(split, before, after)
-        return _Change(contrast, old, new, pairs, reason)
-
-    def _no_pair(self, split: Split, before: Phase, after: Phase) -> str:
-        empty = [phase for phase in (before, after) if not self.means(phase, split).ids]
-        if empty:
-            return f"no counted {' and no '.join(empty)} attempt on {_NOUN[split]} tasks"
-        return f"no {_NOUN[split]} task was counted in both {before} and {after}"
+        return self.arm.task_means.get((phase, split), EMPTY)
 
 
 def estimate_metrics(
-    arm: ArmTable, settings: AnalysisSettings, cost: LearningCost | None, no_cost: str | None
+    arm: ArmTable,
+    changes: Mapping[str, Change],
+    settings: AnalysisSettings,
+    cost: LearningCost | None,
+    no_cost: str | None,
 ) -> Metrics:
     """All metrics of one arm.
 
     Args:
         arm: Its attempts.
+        changes: Its changes, by the names of ``PAIRS``.
         settings: The declared choices.
         cost: What learning cost, in the declared unit.
         no_cost: Why ``cost`` is None.
     """
     at = _Arm(arm, settings)
-    fg = at.change(Split.HELDOUT, Phase.T0, Phase.T1)
-    br = at.change(Split.REPLAY, Phase.T0, Phase.T1)
-    pds = at.change(Split.HELDOUT, Phase.T1, Phase.T2)
-    drift = at.change(Split.DRIFT, Phase.T0, Phase.T2)
-    later = at.change(Split.REPLAY, Phase.T0, Phase.T2)
-    found = {
-        "fg": _difference(at, fg),
-        "br": _difference(at, br),
+    fg, br = changes["fg"], changes["br"]
+    found = {name: _difference(at, change) for name, change in changes.items()}
+    found |= {
         "br_ratio": _ratio(at, br),
         "ie": _efficiency(at, fg, cost, no_cost),
-        "pds": _difference(at, pds),
-        "drift_gain": _difference(at, drift),
-        "br_t2": _difference(at, later),
         "nis": _net(at, fg, br),
     }
     return Metrics(**found, pds_protocol=_protocol_pds(at, found["pds"]))
@@ -117,7 +84,7 @@ def _over_repeats(values: tuple[RepeatValue, ...], *, mean: bool = True) -> dict
     }
 
 
-def _shell(change: _Change) -> dict[str, object]:
+def _shell(change: Change) -> dict[str, object]:
     contrast = change.contrast
     return {
         "reason": change.reason,
@@ -129,7 +96,7 @@ def _shell(change: _Change) -> dict[str, object]:
 
 
 def _by_repeat(
-    at: _Arm, change: _Change, formula: Callable[[float, float], float] | None = None
+    at: _Arm, change: Change, formula: Callable[[float, float], float] | None = None
 ) -> tuple[RepeatValue, ...]:
     values = []
     for repeat in at.repeats:
@@ -144,7 +111,7 @@ def _by_repeat(
     return tuple(values)
 
 
-def _difference(at: _Arm, change: _Change) -> Estimate:
+def _difference(at: _Arm, change: Change) -> Estimate:
     contrast = change.contrast
     return Estimate.model_validate(
         _shell(change)
@@ -158,33 +125,32 @@ def _difference(at: _Arm, change: _Change) -> Estimate:
     )
 
 
-def _ratio(at: _Arm, br: _Change) -> Estimate:
-    eps, ids = at.settings.eps, br.contrast.ids
+def _ratio(at: _Arm, br: Change) -> Estimate:
+    eps = at.settings.eps
 
     def formula(before: float, after: float) -> float:
         return metrics.br_ratio(before, after, eps)
 
     shell = _shell(br) | _over_repeats(_by_repeat(at, br, formula), mean=False)
-    if not ids:
+    means = br.means
+    if means is None:
         return Estimate.model_validate(shell | {"interval_reason": br.reason})
-    before, after = (_of(means, ids) for means in (br.before, br.after))
+    if br.crossfit is not None:
+        reason = "a ratio of cross-fitted means has no interval here; BR has one"
+        return Estimate.model_validate(shell | {"value": formula(*means), "interval_reason": reason})
+    before, after = br.sides()
     fieller = ratio.retention_ratio(before, after, br.contrast.families, eps=eps, alpha=at.settings.alpha)
     return Estimate.model_validate(
         shell
         | {
-            "value": formula(float(before.mean()), float(after.mean())),
+            "value": formula(*means),
             "interval": stats_interval(fieller.interval),
             "interval_reason": fieller.reason,
         }
     )
 
 
-def _of(means: TaskMeans, ids: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    position = {task: i for i, task in enumerate(means.ids)}
-    return means.means[[position[task] for task in ids]]
-
-
-def _efficiency(at: _Arm, fg: _Change, cost: LearningCost | None, no_cost: str | None) -> Estimate:
+def _efficiency(at: _Arm, fg: Change, cost: LearningCost | None, no_cost: str | None) -> Estimate:
     shell = _shell(fg)
     unknown = no_cost if cost is None else cost.reason
     if cost is None or cost.value is None:
@@ -213,7 +179,7 @@ def _per_cost(gain: RepeatValue, cost: float | None) -> RepeatValue:
     return gain.model_copy(update={"value": value, "reason": reason})
 
 
-def _net(at: _Arm, fg: _Change, br: _Change) -> Estimate:
+def _net(at: _Arm, fg: Change, br: Change) -> Estimate:
     lambda_ = at.settings.lambda_
     score = ratio.net_improvement(fg.contrast, br.contrast, lambda_, at.settings.alpha)
     values = tuple(

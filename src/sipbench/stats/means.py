@@ -11,18 +11,93 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from sipbench.errors import RecordError
 from sipbench.protocol.vocabulary import METRIC_SPLITS, Phase, Split, Status
+from sipbench.stats._arrays import Floats, Ints
 from sipbench.stats.contrasts import TaskMeans
 
-__all__ = ["ArmTable", "CellKey", "split_arms"]
+__all__ = ["ArmTable", "CellKey", "Counts", "Trials", "split_arms"]
 
 type CellKey = tuple[Phase, Split]
 
 _ARM = ("benchmark_name", "benchmark_version", "arm")
 _AGENT = ("model_name", "agent_name")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """What became of the attempts of one phase and split, task by task.
+
+    Attributes:
+        ids: Tasks with an attempt, sorted, n of them.
+        recorded: Attempts, shape (n,).
+        graded: Attempts with a grade, shape (n,).
+        errors: Attempts that ended in the agent's own error, shape (n,).
+        total: Sum of the grades, shape (n,).
+        mean: Mean over the counted attempts, graded or agent errors, shape (n,); NaN without one.
+        variance: Their sample variance (ddof 1), shape (n,); NaN with fewer than two.
+        binary: Whether every counted attempt scores 0 or 1.
+    """
+
+    ids: tuple[str, ...]
+    recorded: Ints
+    graded: Ints
+    errors: Ints
+    total: Floats
+    mean: Floats
+    variance: Floats
+    binary: bool
+
+    @classmethod
+    def of(cls, cell: pl.DataFrame) -> Counts:
+        """From one row per task."""
+
+        def whole(name: str) -> Ints:
+            return cell[name].cast(pl.Int64).to_numpy()
+
+        def real(name: str) -> Floats:
+            return cell[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+        return cls(
+            tuple(cell["task_id"].to_list()),
+            whole("recorded"),
+            whole("graded"),
+            whole("errors"),
+            real("total"),
+            real("mean"),
+            real("variance"),
+            bool(cell["binary"].all()),
+        )
+
+    @property
+    def counted(self) -> Ints:
+        """Attempts that enter the mean, shape (n,)."""
+        return self.graded + self.errors
+
+    @property
+    def means(self) -> TaskMeans:
+        """Means of the tasks with a counted attempt."""
+        keep = np.flatnonzero(self.counted)
+        return TaskMeans(tuple(self.ids[i] for i in keep), self.mean[keep])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trials:
+    """Counted attempts as a table.
+
+    Attributes:
+        ids: Tasks, sorted, n of them.
+        scores: Score of each attempt, shape (n, k), 0 where there is none.
+        observed: Whether there is one, shape (n, k).
+    """
+
+    ids: tuple[str, ...]
+    scores: Floats
+    observed: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +122,63 @@ class ArmTable:
         return sorted(self.frame["repeat"].unique().to_list())
 
     @cached_property
+    def counts(self) -> dict[CellKey, Counts]:
+        """What became of the attempts of each task, over all repeats, per phase and split."""
+        keys = ["phase", "benchmark_split", "task_id"]
+        value, score = pl.col("value").sort(), pl.col("score")
+        tasks = self.frame.group_by(keys).agg(
+            pl.len().alias("recorded"),
+            score.is_not_null().sum().alias("graded"),
+            (pl.col("status") == Status.AGENT_ERROR.value).sum().alias("errors"),
+            score.sort().sum().alias("total"),
+            value.mean().alias("mean"),
+            value.var().alias("variance"),
+            pl.col("value").is_in([0.0, 1.0]).all().alias("binary"),
+        )
+        tasks = tasks.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
+        return {key: Counts.of(cell) for key, cell in _cells(tasks)}
+
+    @cached_property
     def task_means(self) -> dict[CellKey, TaskMeans]:
         """Mean of all counted attempts of each task, over all repeats, per phase and split."""
-        keys = ["phase", "benchmark_split", "task_id"]
-        means = self._counted().group_by(keys).agg(_mean())
-        means = means.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
+        means = {key: counts.means for key, counts in self.counts.items()}
+        return {key: cell for key, cell in means.items() if cell.ids}
+
+    def repeated_means(self, split: Split) -> dict[tuple[Phase, int], TaskMeans]:
+        """Mean of the counted attempts of each task, per phase and repeat."""
+        keys = ["phase", "repeat", "task_id"]
+        chosen = self._by_task.filter(pl.col("benchmark_split") == split.value)
+        chosen = chosen.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
         return {
-            key: TaskMeans(tuple(cell["task_id"].to_list()), cell["value"].to_numpy())
-            for key, cell in _cells(means)
+            (Phase(phase), repeat): TaskMeans(tuple(cell["task_id"].to_list()), cell["value"].to_numpy())
+            for (phase, repeat), cell in chosen.partition_by("phase", "repeat", as_dict=True).items()
         }
+
+    def trials(self, phase: Phase, split: Split, repeat: int | None = None) -> Trials:
+        """The counted attempts of each task as a table, in the order of repeat and attempt.
+
+        Args:
+            phase: The phase.
+            split: The split.
+            repeat: Only this repeat; None: all of them.
+        """
+        chosen = (pl.col("phase") == phase.value) & (pl.col("benchmark_split") == split.value)
+        if repeat is not None:
+            chosen &= pl.col("repeat") == repeat
+        cell = self._counted().filter(chosen).with_columns(pl.col("task_id").cast(pl.String))
+        cell = cell.sort("task_id", "repeat", "attempt_index", "seed", "run_id")
+        ids, sizes = np.unique(cell["task_id"].to_numpy(), return_counts=True)
+        scores = np.zeros((ids.size, int(sizes.max(initial=0))))
+        observed = np.arange(scores.shape[1]) < sizes[:, np.newaxis]
+        scores[observed] = cell["value"].to_numpy()
+        return Trials(tuple(ids.tolist()), scores, observed)
+
+    def labelled(self, phase: Phase, split: Split) -> tuple[Floats, Ints, Ints]:
+        """Score, task number and repeat of each counted attempt, shape (attempts,) each."""
+        chosen = (pl.col("phase") == phase.value) & (pl.col("benchmark_split") == split.value)
+        cell = self._counted().filter(chosen).sort("value")
+        tasks = cell["task_id"].to_physical().to_numpy()
+        return cell["value"].to_numpy(), tasks.astype(np.int64), cell["repeat"].to_numpy()
 
     @cached_property
     def repeat_means(self) -> dict[CellKey, dict[int, tuple[float, int]]]:

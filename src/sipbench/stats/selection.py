@@ -15,6 +15,7 @@ References:
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,6 +138,69 @@ def same_run_bias(pass1: float, pass2: float) -> float | None:
     if not 0.0 <= pass2 <= pass1 <= 1.0:
         raise ValueError(f"need 0 <= pass^2 <= pass^1 <= 1, not {pass2} and {pass1}")
     return (pass2 - pass1) / pass1 if pass1 > 0.0 else None
+
+
+def expected_selection_bias(pass1: float, pass2: float, trials: int, least: int) -> float | None:
+    """Expected BR of an unchanged agent on tasks solved in ``least`` of ``trials`` scored trials.
+
+    With the chances of tasks taken as Beta(a, b) of the same pass^1 and pass^2: the passes of
+    a task are beta-binomial, a task with c of k passes has the expected chance
+    ``(a + c)/(a + b + k)``, and the bias is the mean of ``(a + c)/(a + b + k) - c/k`` over the
+    selected tasks. For one trial of one it is `same_run_bias`, whatever the distribution.
+
+    Args:
+        pass1: Chance that one trial succeeds, averaged over tasks (pass^1).
+        pass2: Chance that two trials both do (pass^2), between ``pass1²`` and ``pass1``.
+        trials: Trials k that a task is chosen by and scored with.
+        least: Passes that choose it, 1 .. k.
+
+    Returns:
+        The bias in score units, at most 0; None if nothing is ever solved.
+    """
+    if not 1 <= least <= trials:
+        raise ValueError(f"a rule of {least} in {trials} trials chooses nothing")
+    bias = same_run_bias(pass1, pass2)
+    if bias is None or trials == 1 or pass1 == 1.0:
+        return bias
+    # Sampling can put pass^2 below pass1 squared, which no distribution has, or at pass1.
+    icc = min(max((pass2 - pass1**2) / (pass1 * (1.0 - pass1)), 1e-6), 1.0 - 1e-6)
+    a, b = pass1 * (1.0 / icc - 1.0), (1.0 - pass1) * (1.0 / icc - 1.0)
+    from scipy.stats import betabinom
+
+    c = np.arange(least, trials + 1)
+    weight = betabinom.pmf(c, trials, a, b)
+    return float(np.sum(weight * ((a + c) / (a + b + trials) - c / trials)) / np.sum(weight))
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedRule:
+    """When a task is chosen for replay: ``least`` of ``of`` trials score at least ``score``."""
+
+    least: int = 1
+    of: int = 1
+    score: float = 1.0
+
+
+_SOLVED = re.compile(r"solved|score *>= *(?P<score>[01]?\.?\d{1,8})")
+_TIMES = re.compile(r"(?: +in(?: +at +least)? +(?P<least>\d{1,4}) +of +(?P<of>\d{1,4})| +once)?")
+_SHORT = re.compile(r"(?P<least>\d{1,4})/(?P<of>\d{1,4})(?:@(?P<score>[01]?\.?\d{1,8}))?")
+
+
+def solved_rule(text: str) -> SolvedRule | None:
+    """Read a replay rule; None if it is not one of these.
+
+    ``solved``, ``score >= 0.5``, either followed by ``in at least 2 of 3``; or ``2/3``,
+    ``2/3@0.5``.
+    """
+    plain = text.strip().lower()
+    if match := _SHORT.fullmatch(plain):
+        found = match.groupdict()
+    elif (what := _SOLVED.match(plain)) and (times := _TIMES.fullmatch(plain, what.end())):
+        found = what.groupdict() | times.groupdict()
+    else:
+        return None
+    rule = SolvedRule(int(found["least"] or 1), int(found["of"] or 1), float(found["score"] or 1.0))
+    return rule if 1 <= rule.least <= rule.of and 0.0 < rule.score <= 1.0 else None
 
 
 def _inputs(

@@ -24,6 +24,7 @@ from sipbench.protocol.summary import (
 )
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Phase, Split, Status
 from sipbench.stats.caveats import counted_repeats, row_warnings
+from sipbench.stats.changes import PAIRS, change_of
 from sipbench.stats.contrasts import cluster_labels
 from sipbench.stats.estimates import estimate_metrics
 from sipbench.stats.means import ArmTable, CellKey, split_arms
@@ -86,12 +87,7 @@ def summarize(
         records=RecordCounts(
             total=table.frame.height, smoke=splits[Split.SMOKE.value], golden=splits[Split.GOLDEN.value]
         ),
-        provenance=Provenance(
-            generated_at=timestamp(),
-            sipbench_version=_version(),
-            trusted=table.trusted,
-            sources=table.sources,
-        ),
+        provenance=_provenance(table),
     )
 
 
@@ -108,10 +104,15 @@ def _families(context: StudyContext) -> dict[str, str]:
     return {task.id: task.family for _, task in entries if task.family is not None}
 
 
-def _version() -> str:
+def _provenance(table: RunTable) -> Provenance:
     from importlib.metadata import version
 
-    return version("sipbench")
+    return Provenance(
+        generated_at=timestamp(),
+        sipbench_version=version("sipbench"),
+        trusted=table.trusted,
+        sources=table.sources,
+    )
 
 
 def _spent(
@@ -147,7 +148,9 @@ def _row(
     path_type = _path_type(name, phases)
     unit = settings.cost_unit
     cost = learning_cost(arm, unit, spent, path_type) if unit else None
-    metrics = estimate_metrics(arm, settings, cost, None if unit else _NO_UNIT)
+    selection = context.manifest.replay_selection if context.manifest else None
+    changes = {name: change_of(arm, pair, settings.alpha, selection) for name, pair in PAIRS.items()}
+    metrics = estimate_metrics(arm, changes, settings, cost, None if unit else _NO_UNIT)
     cells = _cells(arm, context, alone)
     allowed = frozenset(item.rule for item in context.allowed)
     warnings = row_warnings(arm, metrics, cells, phases, cost, path_type, settings, context.manifest, allowed)

@@ -1,0 +1,225 @@
+"""A change between two phases on one split: what every metric of differences rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sipbench.protocol.manifest import Crossfit, ReplaySelection
+from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.stats.contrasts import Contrast, TaskMeans, cluster_labels, paired_contrast
+from sipbench.stats.means import ArmTable
+from sipbench.stats.selection import CrossFit, SolvedRule, crossfit_retention, solved_rule
+
+__all__ = ["EMPTY", "PAIRS", "Change", "Pair", "change_of"]
+
+EMPTY = TaskMeans((), np.empty(0))
+
+_NOUN = {Split.HELDOUT: "held-out", Split.REPLAY: "replay", Split.DRIFT: "drift"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two phases on one split."""
+
+    split: Split
+    before: Phase
+    after: Phase
+
+
+PAIRS: Mapping[str, Pair] = {
+    "fg": Pair(Split.HELDOUT, Phase.T0, Phase.T1),
+    "br": Pair(Split.REPLAY, Phase.T0, Phase.T1),
+    "pds": Pair(Split.HELDOUT, Phase.T1, Phase.T2),
+    "drift_gain": Pair(Split.DRIFT, Phase.T0, Phase.T2),
+    "br_t2": Pair(Split.REPLAY, Phase.T0, Phase.T2),
+}
+"""The metrics that are paired differences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A paired change of mean scores of one arm.
+
+    Attributes:
+        pair: Between what.
+        contrast: The change with its interval: cross-fitted where replay is.
+        plain: The change over all tasks counted in both phases; the same as ``contrast`` unless
+            that is cross-fitted.
+        before: Means of all tasks counted before.
+        after: Means of all tasks counted after.
+        pairs: Repeat to (mean before, mean after, tasks), on what the repeat counts in both.
+        reason: Why there is no change, if there is none.
+        crossfit: The cross-fitted change, if replay was chosen so.
+    """
+
+    pair: Pair
+    contrast: Contrast
+    plain: Contrast
+    before: TaskMeans
+    after: TaskMeans
+    pairs: Mapping[int, tuple[float, float, int]]
+    reason: str | None
+    crossfit: CrossFit | None = None
+
+    @property
+    def means(self) -> tuple[float, float] | None:
+        """Mean before and after over the tasks of ``contrast``, as it weights them."""
+        if self.contrast.estimate is None:
+            return None
+        if self.crossfit is not None:
+            after = float(np.sum(self.crossfit.weights * _of(self.after, self.plain.ids)))
+            return after - self.contrast.estimate, after
+        before, after = (float(_of(side, self.plain.ids).mean()) for side in (self.before, self.after))
+        return before, after
+
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means before and after of the tasks of ``plain``, shape (n,) each."""
+        return _of(self.before, self.plain.ids), _of(self.after, self.plain.ids)
+
+
+def change_of(arm: ArmTable, pair: Pair, alpha: float, selection: ReplaySelection | None = None) -> Change:
+    """The change of one arm between two phases.
+
+    Args:
+        arm: Its attempts.
+        pair: Which phases, which split.
+        alpha: One minus the level of the interval.
+        selection: How replay was chosen; only ``crossfit`` changes how BR is computed.
+    """
+    cells = arm.task_means
+    before, after = (cells.get((phase, pair.split), EMPTY) for phase in (pair.before, pair.after))
+    plain = paired_contrast(before, after, arm.families, alpha=alpha)
+    pairs = arm.paired(pair.split, pair.before, pair.after) if plain.n else {}
+    reason = None if plain.n else _no_pair(pair, before, after)
+    found = Change(pair, plain, plain, before, after, pairs, reason)
+    if isinstance(selection, Crossfit) and pair.split is Split.REPLAY and plain.n:
+        return _crossfitted(arm, found, selection, alpha)
+    return found
+
+
+def _no_pair(pair: Pair, before: TaskMeans, after: TaskMeans) -> str:
+    empty = [phase for phase, side in ((pair.before, before), (pair.after, after)) if not side.ids]
+    if empty:
+        return f"no counted {' and no '.join(empty)} attempt on {_NOUN[pair.split]} tasks"
+    return f"no {_NOUN[pair.split]} task was counted in both {pair.before} and {pair.after}"
+
+
+def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: float) -> Change:
+    rule = solved_rule(selection.rule)
+    if rule is None:
+        reason = (
+            f"the cross-fitting rule '{selection.rule}' is not one that can be read; "
+            "say `solved` or `score >= S`"
+        )
+        return _without(change, reason)
+    fitted = _fit(arm, change, rule, alpha)
+    if isinstance(fitted, str):
+        return _without(change, fitted)
+    pairs: dict[int, tuple[float, float, int]] = {}
+    for repeat in arm.repeats:
+        of_repeat = _fit(arm, change, rule, alpha, repeat)
+        if not isinstance(of_repeat, str) and of_repeat.estimate is not None:
+            cell = arm.repeated_means(change.pair.split)[change.pair.after, repeat]
+            after = float(np.sum(of_repeat.weights * _of(cell, _common(arm, change, repeat))))
+            pairs[repeat] = (after - of_repeat.estimate, after, of_repeat.n)
+    return Change(
+        change.pair,
+        _as_contrast(fitted, change.plain),
+        change.plain,
+        change.before,
+        change.after,
+        pairs,
+        None if fitted.estimate is not None else fitted.reason,
+        fitted if fitted.estimate is not None else None,
+    )
+
+
+def crossfit_against(
+    arm: ArmTable, change: Change, selection: Crossfit, less: TaskMeans, alpha: float
+) -> CrossFit | None:
+    """The cross-fitted change less another change of each task, such as the control arm's.
+
+    Args:
+        arm: The adapted arm, whose trials choose.
+        change: Its own change.
+        selection: The rule.
+        less: What to subtract from each task; tasks without it enter nothing.
+        alpha: One minus the level.
+    """
+    rule = solved_rule(selection.rule)
+    if rule is None:
+        return None
+    minus = dict(zip(less.ids, less.means.tolist(), strict=True))
+    keep = tuple(task for task in change.plain.ids if task in minus)
+    after = _of(change.after, keep) - np.asarray([minus[task] for task in keep])
+    found = _fit(arm, change, rule, alpha, tasks=(keep, after))
+    return None if isinstance(found, str) else found
+
+
+def _fit(
+    arm: ArmTable,
+    change: Change,
+    rule: SolvedRule,
+    alpha: float,
+    repeat: int | None = None,
+    tasks: tuple[tuple[str, ...], np.ndarray] | None = None,
+) -> CrossFit | str:
+    """Cross-fit on the attempts before, of all repeats or of one; or why that cannot be done."""
+    trials = arm.trials(change.pair.before, change.pair.split, repeat)
+    if tasks is None:
+        ids = change.plain.ids if repeat is None else _common(arm, change, repeat)
+        cell = change.after
+        if repeat is not None and ids:
+            cell = arm.repeated_means(change.pair.split)[change.pair.after, repeat]
+        tasks = ids, _of(cell, ids)
+    ids, after = tasks
+    if trials.scores.shape[1] < 2 or not ids:
+        return "cross-fitting needs two attempts of a replay task before"
+    position = {task: i for i, task in enumerate(trials.ids)}
+    rows = [position[task] for task in ids]
+    scores, observed = trials.scores[rows], trials.observed[rows]
+    return crossfit_retention(
+        scores,
+        scores >= rule.score,
+        after,
+        cluster_labels(ids, arm.families),
+        observed=observed,
+        alpha=alpha,
+    )
+
+
+def _common(arm: ArmTable, change: Change, repeat: int) -> tuple[str, ...]:
+    """Tasks that one repeat counts in both phases, sorted."""
+    cells = arm.repeated_means(change.pair.split)
+    sides = (cells.get((phase, repeat), EMPTY) for phase in (change.pair.before, change.pair.after))
+    return tuple(sorted(set.intersection(*(set(side.ids) for side in sides))))
+
+
+def _as_contrast(fitted: CrossFit, plain: Contrast) -> Contrast:
+    keep = np.flatnonzero(fitted.weights)
+    return Contrast(
+        fitted.estimate,
+        fitted.interval,
+        fitted.reason,
+        None,
+        fitted.n,
+        fitted.n_families,
+        tuple(plain.ids[i] for i in keep),
+        plain.differences[keep],
+        tuple(plain.families[i] for i in keep),
+        plain.unpaired,
+    )
+
+
+def _without(change: Change, reason: str) -> Change:
+    plain = change.plain
+    nothing = Contrast(None, None, reason, None, 0, 0, (), np.empty(0), (), plain.unpaired)
+    return Change(change.pair, nothing, plain, change.before, change.after, {}, reason)
+
+
+def _of(means: TaskMeans, ids: tuple[str, ...]) -> np.ndarray:
+    position = {task: i for i, task in enumerate(means.ids)}
+    return means.means[[position[task] for task in ids]] if ids else np.empty(0)
