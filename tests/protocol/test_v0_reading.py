@@ -82,6 +82,12 @@ def test_zero_tokens_of_a_harbor_job_are_unknown_because_its_importer_wrote_0_fo
     assert record.token_total is None
 
 
+def test_any_token_that_was_counted_makes_the_others_measurements() -> None:
+    record = read(token_total=0, token_output=0, wall_clock_seconds=0, tool_calls_total=0)
+    assert (record.token_input, record.token_output, record.token_total) == (10, 0, 0)
+    assert record.tool_calls_total == 0
+
+
 def test_tokens_above_zero_are_measured_whatever_the_times_say() -> None:
     record = read(wall_clock_seconds=0, started_at=EPOCH, finished_at=EPOCH)
     assert record.token_total == 15

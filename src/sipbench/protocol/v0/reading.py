@@ -62,7 +62,17 @@ def upgrade_record(document: Mapping[str, Any], *, arm: str | None = None) -> di
     old = V0RunRecord.model_validate(dict(document))
     carried = old.metadata.get(CARRIED)
     extra = {k: v for k, v in carried.items() if k in _CARRIED_FIELDS} if isinstance(carried, dict) else {}
-    lifted: dict[str, Any] = {
+    lifted = {**_place(old), **_outcome(old), **_usage(old), **extra}
+    if arm is not None:
+        lifted["arm"] = arm
+    if lifted["status"] not in (Status.GRADED, Status.TIMEOUT_GRADED):
+        lifted["score"] = lifted["success"] = None
+    return lifted
+
+
+def _place(old: V0RunRecord) -> dict[str, Any]:
+    """Who attempted what, when: the names that kept their meaning."""
+    return {
         "schema_version": RUN_RECORD_VERSION,
         "run_id": old.run_id,
         "benchmark_name": old.benchmark_name,
@@ -84,15 +94,7 @@ def upgrade_record(document: Mapping[str, Any], *, arm: str | None = None) -> di
         "finished_at": _moment(old.finished_at),
         "notes": old.notes or None,
         "metadata": old.metadata,
-        **_outcome(old),
-        **_usage(old),
-        **extra,
     }
-    if arm is not None:
-        lifted["arm"] = arm
-    if lifted["status"] not in (Status.GRADED, Status.TIMEOUT_GRADED):
-        lifted["score"] = lifted["success"] = None
-    return lifted
 
 
 def _outcome(old: V0RunRecord) -> dict[str, Any]:
