@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sipbench.benchmarks.base import Task
+from sipbench.protocol.digests import json_digest
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.versions import RUN_RECORD_VERSION
 
@@ -16,9 +17,9 @@ WORDS = [
 
 
 def task(
-    name: str, text: str | None = None, family: str | None = None, digest: str = "", **metadata: Any
+    name: str, text: str | None = None, family: str | None = None, digest_of: str = "", **metadata: Any
 ) -> Task:
-    return Task(name, digest or f"digest of {name}", family, None, text, metadata)
+    return Task(name, json_digest(digest_of or name), family, None, text, metadata)
 
 
 def words(seed: int, count: int = 60) -> list[str]:

@@ -23,7 +23,7 @@ def test_equal_digests_equal_texts_and_similar_texts_are_told_apart() -> None:
     near = " ".join(edited(BASE, 2, 1))
     tasks = [
         task("a", " ".join(BASE)),
-        task("b", "other words entirely that share nothing with it at all", digest="digest of a"),
+        task("b", "other words entirely that share nothing with it at all", digest_of="a"),
         task("c", " ".join(BASE).upper() + "."),
         task("d", near),
         task("e", "far away from all of the others in each and every word"),
@@ -69,7 +69,7 @@ def test_short_texts_are_the_same_or_not() -> None:
 
 
 def test_tasks_without_words_are_named_and_compared_by_digest_only() -> None:
-    tasks = [task("1", None), task("2", ""), task("3", " ?! ", digest="digest of 1")]
+    tasks = [task("1", None), task("2", ""), task("3", " ?! ", digest_of="1")]
     result = near_duplicates(tasks)
     assert result.without_text == ("1", "2", "3")
     assert found(result) == [("1", "3", "digest")]

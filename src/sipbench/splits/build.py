@@ -97,29 +97,30 @@ def build_splits(
     pools = builder.pools()
     entries = {name: tuple(_entry(tasks[at]) for at in pool) for name, pool in pools.items()}
     replay = options.replay or preregistered(timestamp())
-    try:
-        return SplitManifest(
-            schema_version=SPLITS_VERSION,
-            benchmark_name=benchmark_name,
-            benchmark_version=benchmark_version,
-            seed=seed,
-            adapt=entries.get("adapt", ()),
-            adapt_t2=entries.get("adapt_t2", ()),
-            heldout=entries.get("heldout", ()),
-            replay=entries.get("replay", ()),
-            drift=entries.get("drift", ()),
-            replay_selection=replay.declare(entries["replay"]) if entries.get("replay") else None,
-            drift_changes=options.drift.changes if options.drift and entries.get("drift") else (),
-            drift_note=options.drift.note if options.drift and entries.get("drift") else None,
-            selection=builder.record(pools),
-        )
-    except ValidationError as error:
-        item = error.errors(include_url=False)[0]
-        raise SplitError(f"splits: {'.'.join(map(str, item['loc']))}: {item['msg']}") from None
+    return SplitManifest(
+        schema_version=SPLITS_VERSION,
+        benchmark_name=benchmark_name,
+        benchmark_version=benchmark_version,
+        seed=seed,
+        adapt=entries.get("adapt", ()),
+        adapt_t2=entries.get("adapt_t2", ()),
+        heldout=entries.get("heldout", ()),
+        replay=entries.get("replay", ()),
+        drift=entries.get("drift", ()),
+        replay_selection=replay.declare(entries["replay"]) if entries.get("replay") else None,
+        drift_changes=options.drift.changes if options.drift and entries.get("drift") else (),
+        drift_note=options.drift.note if options.drift and entries.get("drift") else None,
+        selection=builder.record(pools),
+    )
 
 
 def _entry(task: TaskLike) -> TaskEntry:
-    return TaskEntry(id=task.id, family=task.family, concept=task.concept, digest=task.digest)
+    try:
+        return TaskEntry(id=task.id, family=task.family, concept=task.concept, digest=task.digest)
+    except ValidationError as error:
+        item = error.errors(include_url=False)[0]
+        field = ".".join(map(str, item["loc"]))
+        raise SplitError(f"splits: task {task.id!r}: {field}: {item['msg']}") from None
 
 
 def _counts(sizes: Mapping[str, Size], tasks: int, there: int) -> dict[str, int]:
