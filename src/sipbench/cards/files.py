@@ -85,9 +85,10 @@ def read_bytes(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         if path.is_symlink():
             raise CardError(f"{path}: is a symbolic link; put the file itself there") from None
         raise CardError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise CardError(f"{path}: not a regular file")
     with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise CardError(f"{path}: not a regular file")
         data = stream.read(limit + 1)
     if len(data) > limit:
         raise CardError(f"{path}: larger than {limit} bytes")
