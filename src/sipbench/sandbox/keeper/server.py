@@ -83,8 +83,8 @@ class Keeper:
         for pid in self.jobs:
             _kill(pid)
         if self.started is not None:
+            # Not bubblewrap outside: it is the one that reaps the first process.
             _kill(self.started.first)
-            _kill(self.started.outer)
             self._wait(watch.is_running)
 
     def clear(self) -> None:
@@ -93,9 +93,10 @@ class Keeper:
         for directory in self.remove:
             watch.remove_tree(directory)
         if self.started is not None:
+            self._wait(lambda pid: True)
+            _kill(self.started.outer)
             with contextlib.suppress(OSError):
                 os.waitpid(self.started.outer, 0)
-            self._wait(lambda pid: True)
         for directory in self.remove:
             watch.remove_tree(directory)
         if self.box is not None and self.box.group is not None:
