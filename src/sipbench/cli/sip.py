@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from sipbench.cli.commands.demo import demo
 from sipbench.cli.commands.import_ import import_command
 from sipbench.cli.commands.plan import plan
+from sipbench.cli.commands.run import run_command
 from sipbench.cli.commands.show import show
 from sipbench.cli.commands.summarize import summarize
 from sipbench.cli.commands.validate import validate
@@ -46,8 +48,10 @@ def _common(
     configure(verbose=verbose, quiet=quiet)
 
 
+app.command("demo")(demo)
 app.command("import")(import_command)
 app.command("plan")(plan)
+app.command("run")(run_command)
 app.command("show")(show)
 app.command("summarize")(summarize)
 app.command("validate")(validate)

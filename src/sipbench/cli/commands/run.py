@@ -1,0 +1,90 @@
+"""``sip run``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sipbench.cli.main import INTERRUPTED
+
+if TYPE_CHECKING:
+    from sipbench.study.api import StudyResult
+
+__all__ = ["carry_out", "run_command"]
+
+
+def run_command(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Study directory; default: beside the file, by its name."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", metavar="N", help="Attempts at the same time.")
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option(
+            "--retries", metavar="N", help="Further tries after a verifier or infrastructure error."
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="RULE", help="Accept a broken split rule; it stays as a mark."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run a study, or what is left of it, and print the comparison table.
+
+    Exits with 0 when all is done, 1 when attempts are missing, 130 when interrupted.
+    """
+    carry_out(study, out, concurrency=concurrency, retries=retries, allow=allow or (), as_json=as_json)
+
+
+def carry_out(study: Path, out: Path | None, *, as_json: bool, **settings: Any) -> None:
+    """Run a study and print what came out; leaves with the command's status."""
+    from sipbench.cli.output import print_json
+    from sipbench.study.api import execute
+    from sipbench.study.progress import progress_for
+
+    result = execute(study, out, progress=progress_for(), **settings)
+    if as_json:
+        print_json(_document(result))
+    else:
+        _print(result)
+    if result.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if result.missing:
+        raise typer.Exit(1)
+
+
+def _print(result: StudyResult) -> None:
+    from sipbench.cli.output import console, printable
+    from sipbench.report.tables import print_summary
+
+    if result.summary is not None:
+        print_summary(result.summary, console())
+    sys.stdout.flush()
+    for problem in result.problems:
+        sys.stderr.write(f"{printable(problem)}\n")
+    if result.missing:
+        sys.stderr.write(
+            f"{result.missing} of {result.planned} attempts are missing; the same command goes on with them\n"
+        )
+    sys.stderr.write(f"Study: {result.folder}\n")
+
+
+def _document(result: StudyResult) -> dict[str, Any]:
+    return {
+        "folder": str(result.folder),
+        "planned": result.planned,
+        "recorded": result.recorded,
+        "missing": result.missing,
+        "problems": list(result.problems),
+        "stopped": result.stopped,
+        "interrupted": result.interrupted,
+        "summary": None if result.summary is None else result.summary.document(),
+    }

@@ -1,0 +1,231 @@
+"""Running a study: what ``sip run`` does, as a function."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sipbench.logs import log_to
+from sipbench.protocol.folder import read_folder
+from sipbench.protocol.records import RunRecord
+from sipbench.protocol.summary import Summary
+from sipbench.study.design import Design, resolve
+from sipbench.study.directory import StudyDirectory, write_whole
+from sipbench.study.guard import guarded
+from sipbench.study.load import LoadedStudy, load_study
+from sipbench.study.plan import Slot, StateKey, Step
+from sipbench.study.progress import Progress
+from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
+from sipbench.study.session import Session, declared_at, reopen, take_up
+from sipbench.study.standing import Standing
+
+__all__ = ["StudyResult", "execute", "run_study"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """What a study came to.
+
+    Attributes:
+        folder: The study directory.
+        planned: Attempts of the plan.
+        recorded: Attempts that are recorded.
+        ungraded: Recorded attempts that count as missing: verifier and infrastructure errors, cancelled.
+        problems: Why something is missing, one line each.
+        stopped: Why it ended before its end; None if it did not.
+        interrupted: Whether a person ended it.
+        summary: What came out; None if there is nothing yet, or it was interrupted.
+    """
+
+    folder: Path
+    planned: int
+    recorded: int
+    ungraded: int
+    problems: tuple[str, ...] = ()
+    stopped: str | None = None
+    interrupted: bool = False
+    summary: Summary | None = field(default=None, repr=False)
+
+    @property
+    def missing(self) -> int:
+        """Planned attempts without a score that counts."""
+        return self.planned - self.recorded + self.ungraded
+
+
+def run_study(
+    study: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    concurrency: int | None = None,
+    retries: int | None = None,
+    allow: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> StudyResult:
+    """Run a study, or what is left of it.
+
+    Args:
+        study: The study file.
+        out: The study directory; default: a folder beside the study file, named after the study.
+        concurrency: Attempts at the same time; default: as the study says.
+        retries: Further tries after a verifier or infrastructure error; default: as the study says.
+        allow: Split rules that may be broken, beside those that the study allows.
+        progress: What shows how it goes; default: nothing.
+
+    Raises:
+        ConfigError: The study file is wrong.
+        SplitError: The splits break a rule that is not allowed, or a split is empty.
+        StudyError: The directory is somebody else's, in use, or of a study that was changed since.
+        EngineError: The benchmark cannot run here.
+        KeyboardInterrupt: A person ended it; what is finished is recorded.
+    """
+    result = execute(study, out, concurrency=concurrency, retries=retries, allow=allow, progress=progress)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result
+
+
+def execute(
+    study: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    concurrency: int | None = None,
+    retries: int | None = None,
+    allow: Sequence[str] = (),
+    progress: Progress | None = None,
+    pause_seconds: float = PAUSE_SECONDS,
+) -> StudyResult:
+    """As :func:`run_study`; that it was interrupted stands in the result."""
+    overrides = {"concurrency": concurrency, "retries": retries, "allow": list(allow)}
+    loaded = load_study(Path(study), overrides=overrides)
+    directory = StudyDirectory(Path(out) if out is not None else loaded.base / loaded.config.name)
+    with _terminated_like_interrupted():
+        design = resolve(loaded, declared_at=declared_at(directory))
+        design.accepted()
+        with directory.held(loaded.text), _logged(directory):
+            return _run(loaded, directory, design, progress or Progress(), pause_seconds)
+
+
+def _run(
+    loaded: LoadedStudy, directory: StudyDirectory, design: Design, progress: Progress, pause_seconds: float
+) -> StudyResult:
+    session = take_up(directory, design)
+    ended = Ended()
+    again = reopen(session)
+    if again:
+        _log.warning("%s: trying %d attempts again that ended without a grade", directory.root, again)
+    if len(session.records) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
+        guarded(f"benchmark '{design.benchmark.name}'", design.benchmark.preflight)
+        standing = _standing(session)
+        ended = _complete(run_session(session, standing, progress, pause_seconds=pause_seconds))
+    return _result(session, ended)
+
+
+def _standing(session: Session) -> Standing:
+    standing = Standing.of(session.design)
+    for record in session.records.values():
+        standing.add(record, earlier=True)
+    for _ in session.made:
+        standing.adapted()
+    return standing
+
+
+def _result(session: Session, ended: Ended) -> StudyResult:
+    directory, records = session.directory, session.records
+    summary = None
+    if records and not ended.interrupted:
+        summary = _summarized(directory)
+    ungraded = sum(record.status.is_missing for record in records.values())
+    return StudyResult(
+        folder=directory.root,
+        planned=len(session.design.plan.slots),
+        recorded=len(records),
+        ungraded=ungraded,
+        problems=tuple(_problems(session, ended, ungraded)),
+        stopped=ended.stopped,
+        interrupted=ended.interrupted,
+        summary=summary,
+    )
+
+
+def _summarized(directory: StudyDirectory) -> Summary:
+    from sipbench.stats.summarize import summarize
+
+    folder = read_folder(directory.root)
+    summary = summarize(folder.runs, settings=folder.settings, context=folder.context)
+    write_whole(directory.summary, summary.to_json().encode())
+    return summary
+
+
+def _problems(session: Session, ended: Ended, ungraded: int) -> Iterator[str]:
+    if ended.stopped is not None:
+        yield f"stopped: {ended.stopped}"
+    for step, reason in ended.failures.items():
+        blocked = _blocked_by(step.key, ended.blocked)
+        yield f"arm '{step.key.arm}', repeat {step.key.repeat}, {step.key.phase}: {reason}; {blocked}"
+    if ungraded:
+        yield f"{ungraded} attempts ended without a grade: {_reasons(session.records.values())}"
+
+
+def _blocked_by(key: StateKey, blocked: Sequence[Slot | Step]) -> str:
+    count = sum(
+        isinstance(item, Slot) and (item.arm, item.repeat) == (key.arm, key.repeat) for item in blocked
+    )
+    return f"{count} attempts that need its agent state were not made"
+
+
+def _reasons(records: Any) -> str:
+    reasons: dict[str, int] = {}
+    for record in records:
+        if record.status.is_missing:
+            reason = f"{record.status}: {_shortened(record)}"
+            reasons[reason] = reasons.get(reason, 0) + 1
+    first = sorted(reasons.items(), key=lambda item: -item[1])[:3]
+    return "; ".join(f"{count} {reason}" for reason, count in first)
+
+
+def _shortened(record: RunRecord) -> str:
+    said = " ".join((record.error_message or record.error_type or "no reason given").split())
+    return said if len(said) <= 160 else f"{said[:160]}..."
+
+
+def _complete(work: Coroutine[Any, Any, Ended]) -> Ended:
+    """Run a coroutine to its end, also where an event loop is running (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="study") as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+@contextlib.contextmanager
+def _logged(directory: StudyDirectory) -> Iterator[None]:
+    handler = log_to(directory.log)
+    try:
+        yield
+    finally:
+        logging.getLogger("sipbench").removeHandler(handler)
+        handler.close()
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""What carries out the jobs of a study: the contract in ``base``, one module or more per executor."""
