@@ -17,7 +17,7 @@
     task        what a Harbor task asks that a box cannot give
     options     what a user may set              record   what is written down about a box
     harbor_env  the environment class that Harbor loads
-    launcher    the process that forks keepers
+    launcher    the process that forks keepers   threads  blocking work beside an event loop
     keeper/     the helper process that owns one box (standard library only)
 
 Nothing is imported here: the keeper imports this package with the standard

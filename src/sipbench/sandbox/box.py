@@ -21,6 +21,7 @@ from sipbench.sandbox.keeper import wire
 from sipbench.sandbox.limits import GROUP_PREFIX, Held, Limits
 from sipbench.sandbox.policy import DEFAULT_ENV
 from sipbench.sandbox.streams import OUTPUT_LIMIT, Capture, OutputHandler, Streams
+from sipbench.sandbox.threads import in_thread
 
 __all__ = ["Bind", "Box", "BoxEndedError", "Done", "Layout", "TimedOutError"]
 
@@ -130,7 +131,7 @@ class Box:
         """
         box = cls(layout)
         try:
-            box._sock = await asyncio.to_thread(launcher.new_keeper)
+            box._sock = await in_thread(launcher.new_keeper)
             box._loop.add_reader(box._sock.fileno(), box._readable)
             spec = _spec(layout, machine, binary, limits, groups)
             answer, _ = await box._ask({"op": "start", "spec": spec}, list(layout.locks))

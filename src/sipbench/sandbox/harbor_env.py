@@ -43,6 +43,7 @@ from sipbench.sandbox.record import BoxRecord
 from sipbench.sandbox.steps import has_program
 from sipbench.sandbox.store import Store
 from sipbench.sandbox.task import Asked, check
+from sipbench.sandbox.threads import in_thread
 
 __all__ = ["BwrapEnvironment", "BwrapOptions", "check_task"]
 
@@ -199,12 +200,12 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
     @override
     async def start(self, force_build: bool) -> None:
         begun = time.monotonic()
-        store, this, binary, base = await asyncio.to_thread(_prepare, self._choice)
+        store, this, binary, base = await in_thread(_prepare, self._choice)
         image, limits, notes = await self._make_image(store, this, binary, base, force_build)
         host = self._choice.network_mode is Mode.HOST and not self._network_disabled
         if host:
             self._tell("the sandbox shares the host's network: services on the host's loopback are reachable")
-        layout = await asyncio.to_thread(
+        layout = await in_thread(
             lambda: lay_out(store, this, image, self._choice.policy, own_network=not host, host_resolver=host)
         )
         self._box = await Box.start(layout, this, binary, limits, groups=self._choice.groups)
@@ -232,7 +233,7 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
             self.os == TaskOS.WINDOWS,
             bool(self.extra_docker_compose_paths),
         )
-        dockerfile, context = await asyncio.to_thread(check, asked, base, this)
+        dockerfile, context = await in_thread(check, asked, base, this)
         limits = self._choice.limits(
             self._effective_cpus, self._effective_memory_mb, self._effective_storage_mb
         )
@@ -434,7 +435,7 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
             ]
             selected = set(filter_paths_by_patterns(paths, include=include, exclude=exclude))
             keep = [path for path in paths if path in selected or path in (protect or ())]
-            await asyncio.to_thread(_move_into, staged, keep, target)
+            await in_thread(_move_into, staged, keep, target)
 
     def _inside(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._workdir.rstrip('/')}/{path}"
@@ -468,7 +469,7 @@ def _prepare(options: SandboxOptions) -> tuple[Store, Machine, Binary, Base]:
 
 async def _try_box(options: SandboxOptions) -> None:
     """Start and stop one empty box: the only proof that boxes can be started here."""
-    store, this, binary, base = await asyncio.to_thread(_prepare, options)
-    await asyncio.to_thread(store.reap)
+    store, this, binary, base = await in_thread(_prepare, options)
+    await in_thread(store.reap)
     box = await Box.start(lay_out(store, this, Image(base), options.policy), this, binary, options.limits())
     await box.stop()

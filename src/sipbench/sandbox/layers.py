@@ -11,7 +11,6 @@ one rename, or not at all.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -31,6 +30,7 @@ from sipbench.sandbox.network import Mode, Proxy
 from sipbench.sandbox.policy import Policy, environment_names
 from sipbench.sandbox.steps import Worker, check_steps
 from sipbench.sandbox.store import Store
+from sipbench.sandbox.threads import in_thread
 
 __all__ = ["Builder"]
 
@@ -94,20 +94,19 @@ class Builder:
     async def _layer(
         self, below: Image, dockerfile: Dockerfile, steps: list[Step], context: Context, force: bool
     ) -> Image:
-        digest = await asyncio.to_thread(self._digest, below, steps, context)
+        digest = await in_thread(self._digest, below, steps, context)
         place, copied = self.store.layer(digest), below.copied
         if not self.machine.overlay and any(isinstance(step, Run) for step in steps):
             copied = tuple(part.name for part in self.base.parts)
         above = Image(self.base, (*below.layers, digest), copied=copied)
         if place.is_dir() and not force:
             return above
-        # Waiting for another process's build must not hold up this one's event loop.
-        lock = await asyncio.to_thread(self.store.hold, digest)
+        lock = await in_thread(self.store.hold, digest)
         try:
             if force and place.is_dir():
                 gone = self.store.box(f"gone-{self.store.new_box()}")
                 place.rename(gone)
-                await asyncio.to_thread(self.store.remove_tree, gone)
+                await in_thread(self.store.remove_tree, gone)
             if not place.is_dir():
                 await self._build(replace(below, copied=copied), dockerfile, steps, context, digest)
         finally:
@@ -132,7 +131,7 @@ class Builder:
             self.tell("no overlay can be mounted here: the whole system is copied for this task")
         runs = any(isinstance(step, Run) for step in steps)
         host = runs and self.network is Mode.HOST
-        layout = await asyncio.to_thread(
+        layout = await in_thread(
             lambda: lay_out(
                 self.store, self.machine, below, self.policy, own_network=not host, host_resolver=host
             )
@@ -152,7 +151,7 @@ class Builder:
         finally:
             await proxy.stop()
             await box.stop(keep=finished, wait=finished)
-        await asyncio.to_thread(self._publish, layout.directory, digest, host)
+        await in_thread(self._publish, layout.directory, digest, host)
 
     def _publish(self, directory: Path, digest: str, host: bool) -> None:
         """Turn a box's writes into a layer and move it into place."""

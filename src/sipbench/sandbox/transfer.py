@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from sipbench.errors import EngineError
 from sipbench.sandbox.box import Box
 from sipbench.sandbox.keeper.files import TooLargeError, Unpacked, pack, unpack
+from sipbench.sandbox.threads import in_thread
 
 __all__ = ["DOWNLOAD_LIMIT", "As", "download_dir", "download_file", "upload_dir", "upload_file"]
 
@@ -86,7 +87,7 @@ async def upload_file(box: Box, source: Path, target: str, how: As | None = None
         return
     with tempfile.TemporaryDirectory() as staging:
         staged = Path(staging) / place.name
-        await asyncio.to_thread(_stage, source, staged)
+        await in_thread(_stage, source, staged)
         await _upload(box, Path(staging), place.name, str(place.parent), how or As())
 
 
@@ -97,7 +98,7 @@ def _stage(source: Path, staged: Path) -> None:
 
 async def _upload(box: Box, directory: Path, only: str | None, target: str, how: As) -> None:
     read, write = os.pipe2(os.O_CLOEXEC)
-    packing = asyncio.create_task(asyncio.to_thread(_pack_to, write, directory, only, how.exclude))
+    packing = asyncio.create_task(in_thread(_pack_to, write, directory, only, how.exclude))
     request = {"target": target, "owner": how.owner, "mode": how.mode}
     try:
         done = await box.request("put", request, stdin=read)
@@ -161,7 +162,7 @@ async def _download(
     box: Box, directory: str, only: str | None, target: Path, exclude: Sequence[str], max_bytes: int
 ) -> Unpacked:
     read, write = os.pipe2(os.O_CLOEXEC)
-    unpacking = asyncio.create_task(asyncio.to_thread(_unpack_from, read, target, max_bytes))
+    unpacking = asyncio.create_task(in_thread(_unpack_from, read, target, max_bytes))
     request = {"source": directory, "only": only, "exclude": list(exclude), "max_bytes": max_bytes}
     try:
         done = await box.request("get", request, stdout=write)
