@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,10 +40,10 @@ class Tolerance:
         if self.digits is not None:
             if reference == 0:
                 return value == 0
-            # Half a unit in the last digit, and a hair for what binary fractions cannot express.
-            unit = 10.0 ** (math.floor(math.log10(abs(reference))) - self.digits + 1)
-            limit = 0.5 * unit * (1 + 1e-9)
-        return abs(value - reference) <= limit
+            limit = 0.5 * 10.0 ** (math.floor(math.log10(abs(reference))) - self.digits + 1)
+        # A hair for what binary fractions cannot express: 0.63 is within 0.005 of 0.625.
+        hair = 4 * sys.float_info.epsilon * max(abs(value), abs(reference)) if limit else 0.0
+        return abs(value - reference) <= limit + hair
 
 
 def tolerance_of(check: Mapping[str, Any]) -> Tolerance:

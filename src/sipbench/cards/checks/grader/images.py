@@ -69,11 +69,11 @@ def _tiff(data: bytes) -> tuple[int, int]:
     if not 8 <= at <= len(data) - 2:
         raise Failed("is a TIFF without a directory")
     (count,) = struct.unpack(f"{order}H", data[at : at + 2])
+    if at + 2 + 12 * count + 4 > len(data):
+        raise Failed("is a TIFF that was cut short")
     found: dict[int, int] = {}
     for entry in range(count):
         field = data[at + 2 + 12 * entry : at + 14 + 12 * entry]
-        if len(field) != 12:
-            raise Failed("is a TIFF that was cut short")
         tag, kind = struct.unpack(f"{order}HH", field[:4])
         (value,) = struct.unpack(f"{order}{'H' if kind == 3 else 'I'}", field[8 : 10 if kind == 3 else 12])
         found[tag] = value

@@ -29,6 +29,8 @@ _MAX_OUTPUT = 64 * 1024
 _MEMORY = 8 * 1024**3
 _PROCESSES = 256
 _NAMESPACES = ["--pid", "--fork", "--kill-child", "--net", "--ipc", "--mount-proc"]
+# The first process of a namespace is deaf to signals, so the program must not be it.
+_INIT = ["sh", "-c", '"$@"; exit $?', "sh"]
 _NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
 
 
@@ -66,7 +68,7 @@ def run_script(submission: str, check: Mapping[str, Any]) -> str:
         Failed: It cannot be started, ends with another status than 0, or takes too long.
         Impossible: It cannot be shut in here.
     """
-    command = [*shut_in(), *check["cmd"]]
+    command = [*shut_in(), *_INIT, *check["cmd"]]
     with tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True) as home:
         _copy(Place(submission), home)
         inside = check.get("cwd") or "."

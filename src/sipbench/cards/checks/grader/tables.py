@@ -171,6 +171,8 @@ def _parquet(data: bytes, path: str) -> Table:
         import polars
     except ImportError:
         raise Impossible("reading Parquet needs the package polars") from None
+    if data[:4] != b"PAR1" or data[-4:] != b"PAR1":
+        raise Failed(f"{shown(path)} has no Parquet signature")
     try:
         frame = polars.read_parquet(io.BytesIO(data), n_rows=MAX_CELLS)
     except Exception as error:
@@ -202,6 +204,8 @@ def refuse_bomb(data: bytes, path: str) -> None:
     Raises:
         Failed: It would, or it is no archive.
     """
+    if data[:4] != b"PK\x03\x04":
+        raise Failed(f"{shown(path)} has no signature of an archive")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
