@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sipbench.protocol.summary import load_summary
+from sipbench.protocol.versions import SUMMARY_VERSION
 from tests.cli.command import sip
 from tests.protocol.made import cell, document, v0_document, write_lines
 from tests.protocol.test_folder import LOCK, adaptation
@@ -41,7 +42,7 @@ def test_the_summary_is_written_and_can_be_shown(runs: Path, tmp_path: Path) -> 
 
 def test_json_is_the_summary(runs: Path) -> None:
     found = json.loads(sip("summarize", runs, "--json").out)
-    assert found["schema_version"] == "1.0.0"
+    assert found["schema_version"] == SUMMARY_VERSION
     assert found["rows"][0]["metrics"]["fg"]["value"] == pytest.approx(0.35)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sipbench.errors import RecordError
 from sipbench.protocol.summary import load_summary
 from sipbench.protocol.v0 import aggregate
 from sipbench.protocol.validation import check_file, kind_of, study_files
+from sipbench.protocol.versions import SUMMARY_VERSION
 from sipbench.stats.summarize import summarize
 from tests.protocol.made import cell, document, v0_document, write_lines
 from tests.protocol.test_folder import SPLITS, adaptation
@@ -71,7 +73,7 @@ def test_good_files_of_each_kind_are_valid(tmp_path: Path) -> None:
     found = {path.name: check_file(path) for path in tmp_path.iterdir()}
     assert {name: check.problems for name, check in found.items()} == {name: [] for name in found}
     assert found["runs.jsonl"].records == 2
-    assert {check.version for check in found.values()} == {"1.0.0", "0.1.0"}
+    assert {check.version for check in found.values()} == {"1.0.0", "0.1.0", SUMMARY_VERSION}
 
 
 def test_a_v0_file_is_checked_against_both_and_says_so(tmp_path: Path) -> None:
@@ -135,8 +137,10 @@ def test_a_summary_that_is_none_is_one_line(tmp_path: Path, text: bytes) -> None
 
 def test_a_summary_of_a_later_major_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
-    path.write_text(summary_text().replace('"1.0.0"', '"2.0.0"', 1), encoding="utf-8")
-    with pytest.raises(RecordError, match=r"reads summaries 1\.0\.0 and older, found 2\.0\.0"):
+    path.write_text(summary_text().replace(f'"{SUMMARY_VERSION}"', '"2.0.0"', 1), encoding="utf-8")
+    with pytest.raises(
+        RecordError, match=rf"reads summaries {re.escape(SUMMARY_VERSION)} and older, found 2\.0\.0"
+    ):
         load_summary(path)
 
 

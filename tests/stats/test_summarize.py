@@ -221,7 +221,9 @@ def test_the_protocols_literal_pds_is_pds_where_the_tasks_are_the_same() -> None
         *cell("T2", "heldout", {"a": [0.4], "b": [0.8]}),
     ]
     metrics = row(records).metrics
-    assert metrics.pds_protocol == metrics.pds
+    literal, pds = metrics.pds_protocol, metrics.pds
+    assert (literal.value, literal.interval, literal.by_repeat) == (pds.value, pds.interval, pds.by_repeat)
+    assert literal.label is None
 
 
 def test_br_ratio_is_the_ratio_of_means() -> None:

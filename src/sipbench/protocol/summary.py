@@ -15,6 +15,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sipbench.errors import RecordError
+from sipbench.protocol.inference import (
+    Adjusted,
+    BySelection,
+    Detectable,
+    GainAndCost,
+    Interval,
+    LostAttempts,
+    MethodScope,
+    NoiseFloor,
+    PassRates,
+    TaskChanges,
+    VarianceParts,
+    Verdict,
+)
 from sipbench.protocol.jsonl import parse_object, problems, read_text
 from sipbench.protocol.records import Count, Digest, Timestamp
 from sipbench.protocol.settings import AnalysisSettings, CostUnit, Share
@@ -23,13 +37,21 @@ from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
 
 __all__ = [
     "METRICS",
+    "Adjusted",
+    "BySelection",
     "Cell",
+    "Detectable",
     "Estimate",
     "Evaluation",
     "EvaluationCost",
+    "GainAndCost",
     "Interval",
     "LearningCost",
+    "LostAttempts",
+    "MethodScope",
     "Metrics",
+    "NoiseFloor",
+    "PassRates",
     "PhaseIdentity",
     "Provenance",
     "RecordCounts",
@@ -40,6 +62,9 @@ __all__ = [
     "Source",
     "Summary",
     "SummaryWarning",
+    "TaskChanges",
+    "VarianceParts",
+    "Verdict",
     "WarningCode",
     "load_summary",
     "parse_summary",
@@ -48,17 +73,6 @@ __all__ = [
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Interval(_Model):
-    """A two-sided confidence interval."""
-
-    low: float
-    high: float
-    level: Annotated[float, Field(gt=0, lt=1)]
-    method: str
-    df: float | None = None
-    se: float | None = None
 
 
 class RepeatValue(_Model):
@@ -92,6 +106,18 @@ class Estimate(_Model):
     unpaired: Count = Field(default=0, description="Tasks counted in one of the two phases only.")
     unpaired_tasks: tuple[str, ...] = Field(default=(), description="The first of them.")
     label: Literal["confounded"] | None = None
+    adjusted: Adjusted | None = Field(default=None, description="Less the control arm's; the headline.")
+    method: MethodScope | None = Field(
+        default=None, description="The headline with adaptations drawn as well; with two of them."
+    )
+    verdict: Verdict | None = Field(
+        default=None, description="Of FG, BR and PDS; none of a control arm or an oracle."
+    )
+    lost: LostAttempts | None = Field(default=None, description="Of the headline.")
+    selection: BySelection | None = Field(default=None, description="Of BR: how replay was chosen.")
+    detectable: Detectable | None = None
+    noise_floor: NoiseFloor | None = Field(default=None, description="What doing nothing gives.")
+    tasks: TaskChanges | None = Field(default=None, description="The arm's own change of each task.")
 
 
 class Metrics(_Model):
@@ -127,6 +153,13 @@ class Cell(_Model):
     counted: Count = Field(description="Attempts that enter the mean: graded ones, agent errors as 0.")
     statuses: dict[Status, Count]
     coverage: Share | None = Field(description="Counted share of the planned attempts.")
+    passes: PassRates | None = Field(
+        default=None, description="Where scores are 0 or 1 and every task has two attempts."
+    )
+    variance: VarianceParts | None = None
+    noise_floor: NoiseFloor | None = Field(
+        default=None, description="Between two unchanged runs of as many attempts as these."
+    )
 
 
 class Evaluation(_Model):
@@ -191,6 +224,11 @@ WarningCode = Literal[
     "split_overlap",
     "broken_rule",
     "missing_arm",
+    "few_families",
+    "narrow_interval",
+    "attrition",
+    "control_changed",
+    "no_control",
     "planned_mismatch",
 ]
 
@@ -224,9 +262,13 @@ class Row(_Model):
     path_type: PathType
     phases: tuple[PhaseIdentity, ...]
     repeats: Count = Field(description="Repeats with the main metrics.")
+    control: str | None = Field(default=None, description="The frozen arm that it is compared with.")
     evaluation: Evaluation
     cells: tuple[Cell, ...]
     metrics: Metrics
+    gain_and_cost: GainAndCost | None = Field(
+        default=None, description="The headline gain with its price, and a region that covers both."
+    )
     learning_cost: LearningCost | None
     later_learning_cost: LearningCost | None = Field(
         default=None, description="What the second adaptation cost, which leads to T2."

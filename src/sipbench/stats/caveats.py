@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from sipbench.protocol.manifest import Crossfit, SameRun, SplitManifest
-from sipbench.protocol.settings import AnalysisSettings
+from sipbench.protocol.settings import AnalysisSettings, StudyContext
 from sipbench.protocol.summary import (
     Cell,
     Estimate,
@@ -16,7 +15,11 @@ from sipbench.protocol.summary import (
     WarningCode,
 )
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Split
+from sipbench.stats.control import ControlChoice
+from sipbench.stats.inference import Finding
 from sipbench.stats.means import ArmTable
+from sipbench.stats.undercoverage import too_narrow
+from sipbench.stats.verdicts import few_families
 
 __all__ = ["LEAST_REPEATS", "counted_repeats", "row_warnings"]
 
@@ -45,17 +48,24 @@ def row_warnings(
     cost: LearningCost | None,
     path_type: PathType,
     settings: AnalysisSettings,
-    manifest: SplitManifest | None,
-    allowed: frozenset[str],
+    context: StudyContext,
+    findings: Mapping[str, Finding],
+    control: ControlChoice,
 ) -> tuple[SummaryWarning, ...]:
     """All warnings of one row, those that keep it out of the main table first."""
+    allowed = frozenset(item.rule for item in context.allowed)
+    # An oracle makes no claim that a verdict, and what weakens one, could be about.
+    claims = path_type is not PathType.ORACLE
     found = [
         *_comparability(metrics, path_type, settings),
         *_overlaps(arm, allowed),
         *_coverage(cells, settings),
+        *(_attrition(findings) if claims else ()),
         *_pairing(metrics),
+        *(_intervals(findings) if claims else ()),
+        *_control(findings, path_type, control),
         *_identity(phases, path_type),
-        *_selection(manifest, metrics),
+        *(_selection(metrics) if claims else ()),
         *_costs(cost),
     ]
     return tuple(sorted(found, key=lambda warning: not warning.keeps_out))
@@ -172,13 +182,67 @@ def _identity(phases: Sequence[PhaseIdentity], path_type: PathType) -> Iterator[
         yield _warn("model_changed", "model or agent differ between phases, which path type parameter does")
 
 
-def _selection(manifest: SplitManifest | None, metrics: Metrics) -> Iterator[SummaryWarning]:
-    chosen = manifest.replay_selection if manifest else None
-    if isinstance(chosen, SameRun | Crossfit) and metrics.br.value is not None:
+def _attrition(findings: Mapping[str, Finding]) -> Iterator[SummaryWarning]:
+    for name, finding in _shown(findings):
+        # The first gap is the arm's own, before to after; the second sets it against the control.
+        for what, gap in zip(("T1 or T2 than before", "than the control"), finding.gaps, strict=False):
+            if gap.flagged and gap.gap is not None:
+                more = "more" if gap.gap > 0 else "fewer"
+                yield _warn(
+                    "attrition",
+                    f"{name}: {abs(gap.gap):.1%} {more} of a task's attempts were lost {what}; "
+                    "its verdict stands only if the bounds agree",
+                )
+
+
+def _intervals(findings: Mapping[str, Finding]) -> Iterator[SummaryWarning]:
+    for name, finding in _shown(findings):
+        head = finding.headline
+        few = few_families(head.n_families)
+        if few is not None:
+            yield _warn("few_families", f"{name} rests on {few}")
+        if head.interval is None or head.interval.se is None or finding.change.crossfit is not None:
+            continue
+        narrow = too_narrow(head.differences, head.families, head.interval.se)
+        if narrow is not None:
+            yield _warn("narrow_interval", f"the interval of {name} may be too narrow: {narrow}")
+
+
+def _shown(findings: Mapping[str, Finding]) -> Iterator[tuple[str, Finding]]:
+    for name, label in (("fg", "FG"), ("br", "BR"), ("pds", "PDS")):
+        if findings[name].headline.estimate is not None:
+            yield label, findings[name]
+
+
+def _control(
+    findings: Mapping[str, Finding], path_type: PathType, control: ControlChoice
+) -> Iterator[SummaryWarning]:
+    if control.reason is not None:
+        yield _warn("no_control", control.reason)
+    if path_type is not PathType.FROZEN:
+        return
+    for name, finding in _shown(findings):
+        interval = finding.change.contrast.interval
+        if interval is not None and not interval.contains(0.0):
+            yield _warn(
+                "control_changed",
+                f"this frozen arm itself changed, {name} {finding.change.contrast.estimate:+.3f} "
+                f"[{interval.low:+.3f}, {interval.high:+.3f}]: compare other arms with it, not with T0",
+            )
+
+
+def _selection(metrics: Metrics) -> Iterator[SummaryWarning]:
+    chosen = metrics.br.selection
+    if metrics.br.value is None or chosen is None:
+        return
+    if chosen.method == "same_run":
+        expected = "" if chosen.expected_bias is None else f" by {chosen.expected_bias:+.3f}"
         yield _warn(
             "selected_replay",
-            f"replay was chosen on T0 attempts ({chosen.method}) that BR also counts: BR is biased down",
+            f"replay was chosen on T0 attempts that BR also counts (same_run): BR is biased down{expected}",
         )
+    if chosen.method == "undeclared":
+        yield _warn("selected_replay", "how replay was chosen is not declared, so BR gets no verdict")
 
 
 def _costs(cost: LearningCost | None) -> Iterator[SummaryWarning]:

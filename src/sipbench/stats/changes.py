@@ -9,11 +9,12 @@ import numpy as np
 
 from sipbench.protocol.manifest import Crossfit, ReplaySelection
 from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.stats._arrays import Floats
 from sipbench.stats.contrasts import Contrast, TaskMeans, cluster_labels, paired_contrast
 from sipbench.stats.means import ArmTable
 from sipbench.stats.selection import CrossFit, SolvedRule, crossfit_retention, solved_rule
 
-__all__ = ["EMPTY", "PAIRS", "Change", "Pair", "change_of"]
+__all__ = ["EMPTY", "PAIRS", "Change", "Pair", "change_of", "crossfit_against"]
 
 EMPTY = TaskMeans((), np.empty(0))
 
@@ -75,7 +76,7 @@ class Change:
         before, after = (float(_of(side, self.plain.ids).mean()) for side in (self.before, self.after))
         return before, after
 
-    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+    def sides(self) -> tuple[Floats, Floats]:
         """Means before and after of the tasks of ``plain``, shape (n,) each."""
         return _of(self.before, self.plain.ids), _of(self.after, self.plain.ids)
 
@@ -118,6 +119,7 @@ def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: floa
     fitted = _fit(arm, change, rule, alpha)
     if isinstance(fitted, str):
         return _without(change, fitted)
+    plain = change.plain
     pairs: dict[int, tuple[float, float, int]] = {}
     for repeat in arm.repeats:
         of_repeat = _fit(arm, change, rule, alpha, repeat)
@@ -127,7 +129,7 @@ def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: floa
             pairs[repeat] = (after - of_repeat.estimate, after, of_repeat.n)
     return Change(
         change.pair,
-        _as_contrast(fitted, change.plain),
+        _as_contrast(fitted, plain.ids, plain.differences, plain.families, plain.unpaired),
         change.plain,
         change.before,
         change.after,
@@ -139,7 +141,7 @@ def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: floa
 
 def crossfit_against(
     arm: ArmTable, change: Change, selection: Crossfit, less: TaskMeans, alpha: float
-) -> CrossFit | None:
+) -> Contrast:
     """The cross-fitted change less another change of each task, such as the control arm's.
 
     Args:
@@ -149,14 +151,17 @@ def crossfit_against(
         less: What to subtract from each task; tasks without it enter nothing.
         alpha: One minus the level.
     """
-    rule = solved_rule(selection.rule)
-    if rule is None:
-        return None
+    rule = solved_rule(selection.rule) or SolvedRule()
     minus = dict(zip(less.ids, less.means.tolist(), strict=True))
-    keep = tuple(task for task in change.plain.ids if task in minus)
-    after = _of(change.after, keep) - np.asarray([minus[task] for task in keep])
-    found = _fit(arm, change, rule, alpha, tasks=(keep, after))
-    return None if isinstance(found, str) else found
+    keep = [i for i, task in enumerate(change.plain.ids) if task in minus]
+    ids = tuple(change.plain.ids[i] for i in keep)
+    amount = np.asarray([minus[task] for task in ids])
+    fitted = _fit(arm, change, rule, alpha, tasks=(ids, _of(change.after, ids) - amount))
+    if isinstance(fitted, str):
+        return _nothing(change.plain, fitted)
+    differences = change.plain.differences[keep] - amount
+    families = tuple(change.plain.families[i] for i in keep)
+    return _as_contrast(fitted, ids, differences, families, change.plain.unpaired)
 
 
 def _fit(
@@ -165,7 +170,7 @@ def _fit(
     rule: SolvedRule,
     alpha: float,
     repeat: int | None = None,
-    tasks: tuple[tuple[str, ...], np.ndarray] | None = None,
+    tasks: tuple[tuple[str, ...], Floats] | None = None,
 ) -> CrossFit | str:
     """Cross-fit on the attempts before, of all repeats or of one; or why that cannot be done."""
     trials = arm.trials(change.pair.before, change.pair.split, repeat)
@@ -198,7 +203,14 @@ def _common(arm: ArmTable, change: Change, repeat: int) -> tuple[str, ...]:
     return tuple(sorted(set.intersection(*(set(side.ids) for side in sides))))
 
 
-def _as_contrast(fitted: CrossFit, plain: Contrast) -> Contrast:
+def _as_contrast(
+    fitted: CrossFit,
+    ids: tuple[str, ...],
+    differences: Floats,
+    families: tuple[str, ...],
+    unpaired: tuple[str, ...],
+) -> Contrast:
+    """A cross-fitted change in the form of the others; it has no sign-flip test."""
     keep = np.flatnonzero(fitted.weights)
     return Contrast(
         fitted.estimate,
@@ -207,19 +219,22 @@ def _as_contrast(fitted: CrossFit, plain: Contrast) -> Contrast:
         None,
         fitted.n,
         fitted.n_families,
-        tuple(plain.ids[i] for i in keep),
-        plain.differences[keep],
-        tuple(plain.families[i] for i in keep),
-        plain.unpaired,
+        tuple(ids[i] for i in keep),
+        differences[keep],
+        tuple(families[i] for i in keep),
+        unpaired,
     )
 
 
+def _nothing(plain: Contrast, reason: str) -> Contrast:
+    return Contrast(None, None, reason, None, 0, 0, (), np.empty(0), (), plain.unpaired)
+
+
 def _without(change: Change, reason: str) -> Change:
-    plain = change.plain
-    nothing = Contrast(None, None, reason, None, 0, 0, (), np.empty(0), (), plain.unpaired)
-    return Change(change.pair, nothing, plain, change.before, change.after, {}, reason)
+    nothing = _nothing(change.plain, reason)
+    return Change(change.pair, nothing, change.plain, change.before, change.after, {}, reason)
 
 
-def _of(means: TaskMeans, ids: tuple[str, ...]) -> np.ndarray:
+def _of(means: TaskMeans, ids: tuple[str, ...]) -> Floats:
     position = {task: i for i, task in enumerate(means.ids)}
     return means.means[[position[task] for task in ids]] if ids else np.empty(0)

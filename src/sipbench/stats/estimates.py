@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 
 from sipbench.protocol import metrics
 from sipbench.protocol.settings import AnalysisSettings
-from sipbench.protocol.summary import Estimate, Interval, LearningCost, Metrics, RepeatValue
+from sipbench.protocol.summary import Estimate, LearningCost, Metrics, RepeatValue
 from sipbench.protocol.vocabulary import Phase, Split
 from sipbench.stats import ratio
 from sipbench.stats.changes import EMPTY, Change
 from sipbench.stats.contrasts import TaskMeans
-from sipbench.stats.intervals import Interval as StatsInterval
+from sipbench.stats.entries import interval_entry
 from sipbench.stats.means import ArmTable
 
-__all__ = ["SHOWN_TASKS", "estimate_metrics", "stats_interval"]
+__all__ = ["SHOWN_TASKS", "estimate_metrics"]
 
 SHOWN_TASKS = 20
 """How many unpaired tasks are named."""
@@ -59,20 +59,6 @@ def estimate_metrics(
         "nis": _net(at, fg, br),
     }
     return Metrics(**found, pds_protocol=_protocol_pds(at, found["pds"]))
-
-
-def stats_interval(interval: StatsInterval | None) -> Interval | None:
-    """An interval of :mod:`sipbench.stats` as the summary holds it."""
-    if interval is None:
-        return None
-    return Interval(
-        low=interval.low,
-        high=interval.high,
-        level=interval.level,
-        method=interval.method,
-        df=interval.df,
-        se=interval.se,
-    )
 
 
 def _over_repeats(values: tuple[RepeatValue, ...], *, mean: bool = True) -> dict[str, object]:
@@ -118,7 +104,7 @@ def _difference(at: _Arm, change: Change) -> Estimate:
         | _over_repeats(_by_repeat(at, change))
         | {
             "value": contrast.estimate,
-            "interval": stats_interval(contrast.interval),
+            "interval": interval_entry(contrast.interval),
             "interval_reason": None if contrast.interval else change.reason or contrast.reason,
             "p_value": contrast.p.p if contrast.p else None,
         }
@@ -144,7 +130,7 @@ def _ratio(at: _Arm, br: Change) -> Estimate:
         shell
         | {
             "value": formula(*means),
-            "interval": stats_interval(fieller.interval),
+            "interval": interval_entry(fieller.interval),
             "interval_reason": fieller.reason,
         }
     )
@@ -165,7 +151,7 @@ def _efficiency(at: _Arm, fg: Change, cost: LearningCost | None, no_cost: str | 
         | {
             "value": found.estimate,
             "reason": found.reason if found.estimate is None else None,
-            "interval": stats_interval(found.interval),
+            "interval": interval_entry(found.interval),
             "interval_reason": None if found.interval else found.reason,
         }
     )
@@ -194,7 +180,7 @@ def _net(at: _Arm, fg: Change, br: Change) -> Estimate:
         | {
             "value": score.estimate,
             "reason": missing,
-            "interval": stats_interval(score.interval),
+            "interval": interval_entry(score.interval),
             "interval_reason": None if score.interval else missing or score.reason,
             "n_tasks": fg.contrast.n + br.contrast.n,
             "n_families": fg.contrast.n_families + br.contrast.n_families,

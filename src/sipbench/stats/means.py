@@ -174,11 +174,16 @@ class ArmTable:
         return Trials(tuple(ids.tolist()), scores, observed)
 
     def labelled(self, phase: Phase, split: Split) -> tuple[Floats, Ints, Ints]:
-        """Score, task number and repeat of each counted attempt, shape (attempts,) each."""
+        """Score, task number and repeat of each counted attempt, shape (attempts,) each.
+
+        Tasks are numbered and attempts sorted by name, so that no order of rows shows in a sum.
+        """
         chosen = (pl.col("phase") == phase.value) & (pl.col("benchmark_split") == split.value)
-        cell = self._counted().filter(chosen).sort("value")
-        tasks = cell["task_id"].to_physical().to_numpy()
-        return cell["value"].to_numpy(), tasks.astype(np.int64), cell["repeat"].to_numpy()
+        cell = self._counted().filter(chosen).select("task_id", "repeat", "value")
+        names = cell["task_id"].unique()
+        numbers = pl.DataFrame({"task_id": names, "task": names.cast(pl.String).rank("dense")})
+        cell = cell.join(numbers, on="task_id").sort("task", "repeat", "value")
+        return cell["value"].to_numpy(), cell["task"].cast(pl.Int64).to_numpy(), cell["repeat"].to_numpy()
 
     @cached_property
     def repeat_means(self) -> dict[CellKey, dict[int, tuple[float, int]]]:

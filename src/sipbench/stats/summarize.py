@@ -11,24 +11,16 @@ from sipbench.errors import ConfigError, RecordError
 from sipbench.protocol.records import RunRecord, timestamp
 from sipbench.protocol.settings import COST_FIELDS, AnalysisSettings, StudyContext
 from sipbench.protocol.summary import (
-    Cell,
-    Evaluation,
-    PhaseIdentity,
     Provenance,
     RecordCounts,
-    RepeatValue,
-    Row,
     RuleMark,
     Summary,
     SummaryWarning,
 )
-from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Phase, Split, Status
-from sipbench.stats.caveats import counted_repeats, row_warnings
-from sipbench.stats.changes import PAIRS, change_of
-from sipbench.stats.contrasts import cluster_labels
-from sipbench.stats.estimates import estimate_metrics
-from sipbench.stats.means import ArmTable, CellKey, split_arms
-from sipbench.stats.spending import Spent, evaluation_cost, learning_cost
+from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.stats.means import ArmTable, split_arms
+from sipbench.stats.rows import make_rows
+from sipbench.stats.spending import Spent
 from sipbench.stats.tables import RunTable, read_table, table_of
 
 __all__ = ["summarize"]
@@ -69,18 +61,14 @@ def summarize(
     table = _table(records, cost_field, trusted)
     arms = split_arms(table.frame, _families(context))
     spent = _spent(arms, context, adaptation_cost or {})
-    shared = Counter(arm.identity[2] for arm in arms)
-    rows = tuple(
-        _row(arm, settings, context, spent[arm.identity[2]], alone=shared[arm.identity[2]] == 1)
-        for arm in arms
-    )
+    rows = make_rows(arms, settings, context, spent)
     splits = Counter(dict(table.frame["benchmark_split"].value_counts().iter_rows()))
     return Summary(
         study=context.study,
         settings=settings,
         cost_field=cost_field,
         rows=rows,
-        warnings=_warnings(context, shared),
+        warnings=_warnings(context, {arm.identity[2] for arm in arms}),
         allowed=tuple(
             RuleMark(rule=item.rule, message=item.message, tasks=item.tasks) for item in context.allowed
         ),
@@ -140,115 +128,7 @@ def _spent(
     return {**known}
 
 
-def _row(
-    arm: ArmTable, settings: AnalysisSettings, context: StudyContext, spent: Spent, *, alone: bool
-) -> Row:
-    benchmark, version, name, model, agent = arm.identity
-    phases = _phases(arm)
-    path_type = _path_type(name, phases)
-    unit = settings.cost_unit
-    cost = learning_cost(arm, unit, spent, path_type) if unit else None
-    selection = context.manifest.replay_selection if context.manifest else None
-    changes = {name: change_of(arm, pair, settings.alpha, selection) for name, pair in PAIRS.items()}
-    metrics = estimate_metrics(arm, changes, settings, cost, None if unit else _NO_UNIT)
-    cells = _cells(arm, context, alone)
-    allowed = frozenset(item.rule for item in context.allowed)
-    warnings = row_warnings(arm, metrics, cells, phases, cost, path_type, settings, context.manifest, allowed)
-    return Row(
-        arm=name,
-        benchmark_name=benchmark,
-        benchmark_version=version,
-        model_name=model,
-        agent_name=agent,
-        path_type=path_type,
-        phases=phases,
-        repeats=counted_repeats(metrics),
-        evaluation=_evaluation(cells),
-        cells=cells,
-        metrics=metrics,
-        learning_cost=cost,
-        later_learning_cost=learning_cost(arm, unit, spent, path_type, Phase.T2) if unit else None,
-        evaluation_cost=evaluation_cost(arm, unit) if unit else None,
-        main_table=not any(warning.keeps_out for warning in warnings),
-        warnings=warnings,
-    )
-
-
-def _phases(arm: ArmTable) -> tuple[PhaseIdentity, ...]:
-    models, agents = arm.values("model_name"), arm.values("agent_name")
-    versions, paths = arm.values("agent_version"), arm.values("path_type")
-    return tuple(
-        PhaseIdentity(
-            phase=phase,
-            models=models[phase],
-            agents=agents[phase],
-            agent_versions=versions[phase],
-            path_types=paths[phase],
-        )
-        for phase in sorted(models)
-    )
-
-
-def _path_type(arm: str, phases: Iterable[PhaseIdentity]) -> PathType:
-    """The arm's one path type; T0 attempts may be logged as frozen, since nothing was learned yet."""
-    found = {path for phase in phases for path in phase.path_types}
-    learned = found - {PathType.FROZEN}
-    if len(learned) > 1:
-        raise RecordError(
-            f"arm '{arm}' has the path types {' and '.join(sorted(learned))}; an arm takes one path, "
-            "so give its records different arms"
-        )
-    return learned.pop() if learned else PathType.FROZEN
-
-
-def _cells(arm: ArmTable, context: StudyContext, alone: bool) -> tuple[Cell, ...]:
-    planned: Counter[CellKey] = Counter()
-    # Where several rows share an arm's name, the plan does not say which of them it means.
-    if context.planned is not None and alone:
-        for cell in context.planned:
-            if cell.arm == arm.identity[2]:
-                planned[cell.phase, cell.split] += cell.attempts
-    statuses = arm.statuses()
-    keys = [(phase, split) for phase in Phase for split in Split if {(phase, split)} & {*statuses, *planned}]
-    return tuple(_cell(arm, key, statuses.get(key, {}), planned[key] if planned else None) for key in keys)
-
-
-def _cell(arm: ArmTable, key: CellKey, ended: Mapping[Status, int], planned: int | None) -> Cell:
-    recorded = sum(ended.values())
-    counted = sum(n for status, n in ended.items() if not status.is_missing)
-    planned = recorded if planned is None else planned
-    means = arm.task_means.get(key)
-    tasks = means.ids if means else ()
-    return Cell(
-        phase=key[0],
-        split=key[1],
-        mean=float(means.means.mean()) if means else None,
-        reason=None if means else "no counted attempt",
-        by_repeat=tuple(
-            RepeatValue(repeat=repeat, value=value, n_tasks=n)
-            for repeat, (value, n) in sorted(arm.repeat_means.get(key, {}).items())
-        ),
-        n_tasks=len(tasks),
-        n_families=len(set(cluster_labels(tasks, arm.families))),
-        planned=planned,
-        recorded=recorded,
-        counted=counted,
-        statuses={status: ended[status] for status in Status if status in ended},
-        coverage=min(1.0, counted / planned) if planned else None,
-    )
-
-
-def _evaluation(cells: Iterable[Cell]) -> Evaluation:
-    scored = [cell for cell in cells if cell.split in EVALUATION_SPLITS]
-    return Evaluation(
-        planned=sum(cell.planned for cell in scored),
-        recorded=sum(cell.recorded for cell in scored),
-        counted=sum(cell.counted for cell in scored),
-        least_coverage=min((cell.coverage for cell in scored if cell.coverage is not None), default=None),
-    )
-
-
-def _warnings(context: StudyContext, arms: Mapping[str, int]) -> tuple[SummaryWarning, ...]:
+def _warnings(context: StudyContext, arms: set[str]) -> tuple[SummaryWarning, ...]:
     found = [
         SummaryWarning(code="broken_rule", message=f"{item.rule} is broken with consent: {item}")
         for item in context.allowed
@@ -256,6 +136,6 @@ def _warnings(context: StudyContext, arms: Mapping[str, int]) -> tuple[SummaryWa
     planned = {cell.arm for cell in context.planned or () if cell.attempts}
     found += [
         SummaryWarning(code="missing_arm", message=f"arm '{arm}' was planned and has no attempt")
-        for arm in sorted(planned - set(arms))
+        for arm in sorted(planned - arms)
     ]
     return tuple(found)
