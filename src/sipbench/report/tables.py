@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import batched
 from typing import TYPE_CHECKING
 
-from sipbench.protocol.summary import Estimate, Row, Summary
+from sipbench.protocol.summary import Estimate, LostAttempts, Row, Summary
 from sipbench.protocol.vocabulary import PathType
+from sipbench.report.verdict import verdict_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -34,7 +35,7 @@ _PLAIN_WIDTH = 120
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Print the main table, then the rows kept out of it with the reason, then the oracle.
+    """Print the verdicts in words, the main table, the rows kept out of it with the reason, the oracle.
 
     Args:
         summary: What to show.
@@ -42,10 +43,16 @@ def print_summary(summary: Summary, console: Console) -> None:
     """
     for line in _head(summary):
         _line(console, line)
+    names = _names(summary.rows)
+    found = list(verdict_lines(summary, names))
+    if found:
+        _line(console, "")
+        _line(console, "Verdict", style="bold")
+        for line in found:
+            _line(console, line)
     main = [row for row in summary.rows if row.main_table]
     out = [row for row in summary.rows if not row.main_table and row.path_type is not PathType.ORACLE]
     oracle = [row for row in summary.rows if row.path_type is PathType.ORACLE]
-    names = _names(summary.rows)
     for title, rows in (
         ("Main comparison", main),
         ("Kept out of the main comparison", out),
@@ -130,6 +137,9 @@ def _lines(summary: Summary, rows: Sequence[Row]) -> Iterator[tuple[str, list[st
         estimates = [getattr(row.metrics, name) for row in rows]
         if name in _ALWAYS or any(_is_shown(name, row) for row in summary.rows):
             yield label, [_estimate(name, estimate) for estimate in estimates]
+        if any(getattr(row.metrics, name).adjusted is not None for row in summary.rows):
+            yield "  vs control", [_adjusted(name, estimate) for estimate in estimates]
+    yield from _judged(summary, rows)
     yield "tasks", [_tasks(row) for row in rows]
     yield "repeats", [str(row.repeats) for row in rows]
     yield "counted", [_coverage(row) for row in rows]
@@ -149,7 +159,7 @@ def _estimate(name: str, estimate: Estimate) -> str:
         return _NOTHING
     # A mean of ratios over repeats is biased, so ratios show the ratio of means.
     mean = estimate.value if name in _RATIOS or estimate.repeats_mean is None else estimate.repeats_mean
-    form = "{:.3g}" if name == "ie" else "{:.3f}" if name == "br_ratio" else "{:+.3f}"
+    form = _form(name)
     text = form.format(mean)
     if estimate.repeats_sd is not None:
         text += f" ± {form.replace('+', '').format(estimate.repeats_sd)}"
@@ -160,6 +170,40 @@ def _estimate(name: str, estimate: Estimate) -> str:
         unbounded = (estimate.interval_reason or "").startswith("unbounded")
         text += "\n[unbounded]" if unbounded else "\n[no interval]"
     return text + (f"\n{estimate.label}" if estimate.label else "")
+
+
+def _adjusted(name: str, estimate: Estimate) -> str:
+    adjusted = estimate.adjusted
+    if adjusted is None or adjusted.value is None:
+        return _NOTHING
+    form = _form(name)
+    text = form.format(adjusted.value)
+    if adjusted.interval is None:
+        return text + ("\n[unbounded]" if (adjusted.reason or "").startswith("unbounded") else "")
+    return f"{text}\n[{form.format(adjusted.interval.low)}, {form.format(adjusted.interval.high)}]"
+
+
+def _judged(summary: Summary, rows: Sequence[Row]) -> Iterator[tuple[str, list[str]]]:
+    """The verdict of each metric in a word, what it rests on, and what doing nothing gives."""
+    for name in ("fg", "br", "pds"):
+        if any(getattr(row.metrics, name).verdict is not None for row in summary.rows):
+            verdicts = [getattr(row.metrics, name).verdict for row in rows]
+            yield (
+                f"{_LABELS[name]} verdict",
+                [_NOTHING if v is None else v.word or "no verdict" for v in verdicts],
+            )
+    floors = {id(row): row.metrics.fg.noise_floor for row in summary.rows}
+    effects = {id(row): row.metrics.fg.detectable for row in summary.rows}
+    if any(floors.values()):
+        found = [floors[id(row)] for row in rows]
+        yield "FG noise floor", [_NOTHING if floor is None else f"{floor.value:.3f}" for floor in found]
+    if any(effect is not None and effect.effect is not None for effect in effects.values()):
+        sizes = [effect.effect if (effect := effects[id(row)]) else None for row in rows]
+        yield "FG detectable", [_NOTHING if size is None else f"{size:.3f}" for size in sizes]
+
+
+def _form(name: str) -> str:
+    return "{:.3g}" if name == "ie" else "{:.3f}" if name == "br_ratio" else "{:+.3f}"
 
 
 def _tasks(row: Row) -> str:
@@ -204,6 +248,11 @@ def _notes(summary: Summary, names: dict[int, str]) -> Iterator[str]:
         yield ""
         yield "Warnings"
         yield from (f"  {text}" for text in warnings)
+    lost = list(_lost(summary.rows, names))
+    if lost:
+        yield ""
+        yield "Attempts without a grade"
+        yield from (f"  {text}" for text in lost)
     missing = list(_missing(summary.rows, names))
     if missing:
         yield ""
@@ -214,6 +263,22 @@ def _notes(summary: Summary, names: dict[int, str]) -> Iterator[str]:
     if left_out:
         yield ""
         yield f"Left out of every metric: {' and '.join(left_out)} attempts"
+
+
+def _lost(rows: Iterable[Row], names: dict[int, str]) -> Iterator[str]:
+    """What they could change, for each verdict that they touch."""
+    for row in rows:
+        for name in ("fg", "br", "pds"):
+            lost: LostAttempts | None = getattr(row.metrics, name).lost
+            if lost is None or lost.low is None or lost.high is None or lost.low == lost.high:
+                continue
+            cases = [("dropped", lost.complete_case.value), ("all as 0", lost.errors_as_0.value)]
+            known = [f"{what} {value:+.3f}" for what, value in cases if value is not None]
+            outer = ""
+            if lost.outer_low is not None and lost.outer_high is not None:
+                outer = f", with noise {lost.outer_low:+.3f} to {lost.outer_high:+.3f}"
+            bounds = f"whatever they would have scored {lost.low:+.3f} to {lost.high:+.3f}{outer}"
+            yield f"{names[id(row)]}: {_LABELS[name]} {', '.join([*known, bounds])}"
 
 
 def _missing(rows: Iterable[Row], names: dict[int, str]) -> Iterator[str]:

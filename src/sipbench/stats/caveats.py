@@ -51,11 +51,14 @@ def row_warnings(
     context: StudyContext,
     findings: Mapping[str, Finding],
     control: ControlChoice,
+    *,
+    claims: bool,
 ) -> tuple[SummaryWarning, ...]:
-    """All warnings of one row, those that keep it out of the main table first."""
+    """All warnings of one row, those that keep it out of the main table first.
+
+    An oracle and a control make no claim, so nothing is said of what would weaken one.
+    """
     allowed = frozenset(item.rule for item in context.allowed)
-    # An oracle makes no claim that a verdict, and what weakens one, could be about.
-    claims = path_type is not PathType.ORACLE
     found = [
         *_comparability(metrics, path_type, settings),
         *_overlaps(arm, allowed),

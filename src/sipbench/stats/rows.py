@@ -150,10 +150,21 @@ def _row(
     table, path_type, unit = arm.table, arm.subject.path_type, settings.cost_unit
     benchmark, version, name, model, agent = table.identity
     plain = estimate_metrics(table, arm.subject.changes, settings, arm.cost, None if unit else _NO_UNIT)
-    metrics = _judged(arm, plain, settings, context, p_holm, compared=compared)
+    claims = not compared and path_type is not PathType.ORACLE
+    metrics = _judged(arm, plain, settings, context, p_holm, claims=claims)
     cells = _cells(arm, settings)
     warnings = row_warnings(
-        table, metrics, cells, arm.phases, arm.cost, path_type, settings, context, arm.findings, arm.control
+        table,
+        metrics,
+        cells,
+        arm.phases,
+        arm.cost,
+        path_type,
+        settings,
+        context,
+        arm.findings,
+        arm.control,
+        claims=claims,
     )
     later = learning_cost(table, unit, spent[name], path_type, Phase.T2) if unit else None
     return Row(
@@ -185,22 +196,18 @@ def _judged(
     context: StudyContext,
     p_holm: float | None,
     *,
-    compared: bool,
+    claims: bool,
 ) -> Metrics:
-    """The metrics with all that is known of each, and the verdicts.
-
-    The control has no verdict, being what others are compared with; nor has the oracle.
-    """
+    """The metrics with all that is known of each, and the verdicts of an arm that makes claims."""
     selection = context.manifest.replay_selection if context.manifest else None
     bias = expected_bias(arm.table, selection)
     judged = Judged(arm.table.identity[2], arm.findings, p_holm)
-    speaks = not compared and arm.subject.path_type is not PathType.ORACLE
     found: dict[str, Estimate] = {}
     for name, finding in arm.findings.items():
         update = finding.entries(settings)
         if name == "br" and update:
             update["selection"] = selection_entry(finding.change, selection, bias)
-        if name in JUDGED and update and speaks:
+        if name in JUDGED and update and claims:
             void = void_reason(finding, selection, bias) if name == "br" else None
             update["verdict"] = judge(judged, name, selection, settings, void)
         found[name] = getattr(plain, name).model_copy(update=update)

@@ -1,0 +1,129 @@
+"""What a study found, in words that need no acquaintance with it. All numbers are the summary's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sipbench.protocol.summary import Estimate, Row, Summary, Verdict
+from sipbench.protocol.vocabulary import PathType
+
+__all__ = ["signed_points", "verdict_lines"]
+
+_FG = {
+    "improved": "improved on new tasks: {value} {against}",
+    "worse": "got worse on new tasks: {value} {against}",
+    "no evidence": (
+        "no evidence of a change on new tasks: {value} {against}, and a change of {sesoi}, the smallest of "
+        "interest, would probably have been found"
+    ),
+    "inconclusive": "inconclusive on new tasks: {value} {against}; {why}",
+    None: "no verdict on new tasks: {why}",
+}
+_BR = {
+    "retained": "kept what it could do before: {value} {against}, so a loss of {margin} or more is ruled out",
+    "loss": "lost some of what it could do before: {value} {against}",
+    "inconclusive": "whether it kept what it could do before is open: {value} {against}; {why}",
+    None: "no verdict on what it could do before: {why}; measured {value} {against}",
+}
+_PDS = {
+    "persists": "the later score holds: {value} {against}, so a decay of {margin} or more is ruled out",
+    "decays": "the later score decays: {value} {against}",
+    "inconclusive": "whether the later score holds is open: {value} {against}; {why}",
+    None: "no verdict on the later score: {why}",
+}
+_SENTENCES = (("fg", _FG), ("br", _BR), ("pds", _PDS))
+
+
+def verdict_lines(summary: Summary, names: Mapping[int, str]) -> Iterator[str]:
+    """A few lines per arm: new tasks, old tasks, later, the price, and what all of it rests on.
+
+    Arms without a verdict, controls and oracles, are left out; warnings stand elsewhere.
+
+    Args:
+        summary: What was found.
+        names: The name of each row, by its id.
+    """
+    for row in summary.rows:
+        found = [
+            (template, getattr(row.metrics, metric))
+            for metric, template in _SENTENCES
+            if getattr(row.metrics, metric).verdict is not None
+        ]
+        if not found or row.path_type is PathType.ORACLE:
+            continue
+        first, *rest = (_sentence(template, estimate) for template, estimate in found)
+        yield f"{names[id(row)]}: {first}"
+        yield from (f"  {sentence}" for sentence in rest)
+        yield from (f"  {line}" for line in _price(row))
+        yield from (f"  {line}" for line in _basis(row))
+
+
+def signed_points(value: float) -> str:
+    """A difference of scores in points: ``+12.3 points`` for 0.123."""
+    return f"{value * 100:+.1f} points"
+
+
+def _points(value: float) -> str:
+    return f"{value * 100:.3g} points"
+
+
+def _sentence(template: Mapping[str | None, str], estimate: Estimate) -> str:
+    verdict = estimate.verdict
+    assert verdict is not None
+    return template[verdict.word].format(
+        value="no estimate" if verdict.value is None else signed_points(verdict.value),
+        against=_against(verdict, estimate),
+        why="; ".join(verdict.reasons),
+        margin=_points(verdict.margin or 0.0),
+        sesoi=_points(verdict.sesoi or 0.0),
+    )
+
+
+def _against(verdict: Verdict, estimate: Estimate) -> str:
+    control = estimate.adjusted.control if verdict.basis == "adjusted" and estimate.adjusted else None
+    other = f"against '{control}', which learned nothing" if control is not None else "against itself before"
+    interval = verdict.interval
+    if interval is None:
+        return f"{other} (no interval)"
+    ends = f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
+    return f"{other} ({interval.level:.0%} interval {ends})"
+
+
+def _price(row: Row) -> Iterator[str]:
+    cost = row.learning_cost
+    if cost is not None and cost.value is not None:
+        amount = f"{cost.value:,.0f}" if cost.value >= 100 else f"{cost.value:.3g}"
+        yield f"learning cost {amount} {cost.unit.replace('_', ' ')} per repeat"
+
+
+def _basis(row: Row) -> Iterator[str]:
+    """What the first verdict rests on, and what the study could have found at all."""
+    estimate = next(
+        getattr(row.metrics, name) for name, _ in _SENTENCES if getattr(row.metrics, name).verdict
+    )
+    verdict: Verdict = estimate.verdict
+    parts = [f"{verdict.n_tasks} {_plural(verdict.n_tasks, 'task')}"]
+    if verdict.n_families != verdict.n_tasks:
+        parts[0] += f" in {verdict.n_families} {_plural(verdict.n_families, 'family', 'families')}"
+    if verdict.attempts is not None:
+        before, after = (f"{attempts:.3g}" for attempts in verdict.attempts)
+        parts.append(f"{before} {_plural(verdict.attempts[0], 'attempt')} of each before and {after} after")
+    if verdict.coverage is not None:
+        parts.append(f"{verdict.coverage:.0%} of the planned attempts counted")
+    scope = "the method that made these agents" if verdict.scope == "method" else "these agents"
+    yield f"rests on {', '.join(parts)}; speaks of {scope}"
+    limits = []
+    if estimate.noise_floor is not None:
+        limits.append(
+            f"two runs of an agent that does not change differ by up to {_points(estimate.noise_floor.value)}"
+        )
+    effect = estimate.detectable.effect if estimate.detectable else None
+    if effect is not None:
+        power = estimate.detectable.power
+        limits.append(f"a change of {_points(effect)} would be found in {power:.0%} of such studies")
+    if limits:
+        yield "; ".join(limits)
+
+
+def _plural(n: float, one: str, many: str | None = None) -> str:
+    return one if n == 1 else many or f"{one}s"
