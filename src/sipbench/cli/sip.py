@@ -11,6 +11,7 @@ from sipbench.cli.commands.demo import demo
 from sipbench.cli.commands.import_ import import_command
 from sipbench.cli.commands.plan import plan
 from sipbench.cli.commands.run import run_command
+from sipbench.cli.commands.screen import screen
 from sipbench.cli.commands.show import show
 from sipbench.cli.commands.splits import app as splits
 from sipbench.cli.commands.summarize import summarize
@@ -53,6 +54,7 @@ app.command("demo")(demo)
 app.command("import")(import_command)
 app.command("plan")(plan)
 app.command("run")(run_command)
+app.command("screen")(screen)
 app.command("show")(show)
 app.add_typer(splits, name="splits")
 app.command("summarize")(summarize)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sipbench.splits.base import TaskLike
     from sipbench.study.load import LoadedStudy
 
-__all__ = ["TaskSource", "task_source"]
+__all__ = ["TaskSource", "ids_in", "task_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +110,18 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
         except (yaml.YAMLError, ValueError, RecursionError):
             raise ConfigError(f"--option {key}: the value is not YAML; put it in quotes") from None
     return options
+
+
+def ids_in(path: Path) -> list[str]:
+    """The ids in a text file, one a line.
+
+    Raises:
+        SipbenchError: It cannot be read.
+    """
+    from sipbench.protocol.jsonl import read_text
+
+    try:
+        lines = read_text(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start + 1}") from None
+    return [line.strip() for line in lines if line.strip()]

@@ -21,14 +21,14 @@ from sipbench.protocol.summary import Summary
 from sipbench.study.design import Design, resolve
 from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.guard import guarded
-from sipbench.study.load import LoadedStudy, load_study
+from sipbench.study.load import load_study
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.progress import Progress
 from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
 from sipbench.study.session import Session, declared_at, reopen, take_up
 from sipbench.study.standing import Standing
 
-__all__ = ["StudyResult", "execute", "run_study"]
+__all__ = ["StudyResult", "execute", "execute_design", "run_study"]
 
 _log = logging.getLogger(__name__)
 
@@ -111,14 +111,23 @@ def execute(
     directory = StudyDirectory(Path(out) if out is not None else loaded.base / loaded.config.name)
     with _terminated_like_interrupted():
         design = resolve(loaded, declared_at=declared_at(directory))
-        design.accepted()
-        with directory.held(loaded.text), _logged(directory):
-            return _run(loaded, directory, design, progress or Progress(), pause_seconds)
+        return execute_design(design, directory, progress=progress, pause_seconds=pause_seconds)
 
 
-def _run(
-    loaded: LoadedStudy, directory: StudyDirectory, design: Design, progress: Progress, pause_seconds: float
+def execute_design(
+    design: Design,
+    directory: StudyDirectory,
+    *,
+    progress: Progress | None = None,
+    pause_seconds: float = PAUSE_SECONDS,
 ) -> StudyResult:
+    """As :func:`execute`, for a design that was made already."""
+    design.accepted()
+    with _terminated_like_interrupted(), directory.held(design.loaded.text), _logged(directory):
+        return _run(directory, design, progress or Progress(), pause_seconds)
+
+
+def _run(directory: StudyDirectory, design: Design, progress: Progress, pause_seconds: float) -> StudyResult:
     session = take_up(directory, design)
     ended = Ended()
     again = reopen(session)

@@ -22,7 +22,7 @@ from sipbench.study.load import LoadedStudy
 from sipbench.study.plan import Plan, make_plan
 from sipbench.study.splits import exposure, resolve_manifest
 
-__all__ = ["Design", "make_benchmark", "resolve"]
+__all__ = ["Design", "make_benchmark", "resolve", "tasks_by_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def resolve(loaded: LoadedStudy, *, declared_at: str | None = None) -> Design:
         MissingExtraError: A plug-in needs a package that is not installed.
     """
     benchmark, options = make_benchmark(loaded)
-    tasks = _tasks(benchmark)
+    tasks = tasks_by_id(benchmark)
     arms = resolve_arms(loaded, benchmark)
     shapes = [arm.shape for arm in arms.values()]
     manifest = resolve_manifest(loaded, benchmark, tasks, declared_at=declared_at)
@@ -116,7 +116,12 @@ def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any]]:
     return benchmark, options.model_dump(mode="json", by_alias=True)
 
 
-def _tasks(benchmark: Benchmark) -> dict[str, Task]:
+def tasks_by_id(benchmark: Benchmark) -> dict[str, Task]:
+    """The tasks of a benchmark, held against the contract.
+
+    Raises:
+        EngineError: It has none, an id occurs twice, or a field is invalid.
+    """
     tasks: dict[str, Task] = {}
     for task in guarded(f"benchmark '{benchmark.name}'", benchmark.tasks):
         if task.id in tasks:

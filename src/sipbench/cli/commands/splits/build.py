@@ -165,6 +165,7 @@ def _own(found: TaskSource, seed: int, sizes: Mapping[str, Size]) -> SplitManife
 def _replay(
     method: str, listed: Path | None, screened: Sequence[RunRecord], arm: str | None, rule: str, folds: int
 ) -> ReplayChoice:
+    from sipbench.cli.task_sources import ids_in
     from sipbench.errors import ConfigError
     from sipbench.plugins import suggestion
     from sipbench.protocol.records import timestamp
@@ -178,24 +179,13 @@ def _replay(
     if listed is not None and method != "preregistered":
         raise ConfigError(f"--replay-list leaves --replay {method} nothing to choose; drop one of the two")
     if method == "preregistered":
-        return replay.preregistered(timestamp(), _ids(listed) if listed else None)
+        return replay.preregistered(timestamp(), ids_in(listed) if listed else None)
     if method == "crossfit":
         return replay.crossfit("solved", folds)
     if not screened:
         raise ConfigError(f"--replay {method} needs the attempts that choose the tasks: --screen RUNS.jsonl")
     found = screen(screened, ScreenRule.parse(rule), arm=arm)
     return replay.by_screening(found) if method == "screened" else replay.same_run(found)
-
-
-def _ids(path: Path) -> list[str]:
-    from sipbench.errors import ConfigError
-    from sipbench.protocol.jsonl import read_text
-
-    try:
-        lines = read_text(path).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 at byte {error.start + 1}") from None
-    return [line.strip() for line in lines if line.strip()]
 
 
 def _drift(pairs: Sequence[str], changes: str) -> DriftTasks | None:
