@@ -305,3 +305,11 @@ def test_no_descriptor_of_the_host_is_open_in_a_command(place: Place) -> None:
     finally:
         os.close(secret)
     assert done.text()[0].split() == ["0", "1", "2", "3"]  # 3 is the directory that ls reads
+
+
+def test_no_device_of_the_host_changes_its_owner(place: Place) -> None:
+    """Input is the host's /dev/null when there is none."""
+    before = Path("/dev/null").stat()
+    place.run("chown 1000 /dev/null; chmod 600 /dev/null; echo x; true")
+    after = Path("/dev/null").stat()
+    assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode) == (0, before.st_mode)

@@ -57,12 +57,23 @@ def test_names_are_matched_whole_and_by_port(entry: str, host: str, port: int, a
     assert egress.allows_address(host, PUBLIC, port) is allowed
 
 
-def test_a_network_that_is_named_is_allowed_even_if_private_and_by_any_name() -> None:
-    egress = Egress(public=True, hosts=("10.1.0.0/16:8080",))
+def test_what_the_user_trusts_is_allowed_even_if_private() -> None:
+    egress = Egress(public=True, trusted=("10.1.0.0/16:8080",))
     inside, beside = ipaddress.ip_address("10.1.2.3"), ipaddress.ip_address("10.2.2.3")
     assert egress.allows_address("mirror.internal", inside, 8080)
     assert not egress.allows_address("mirror.internal", inside, 80)
     assert not egress.allows_address("mirror.internal", beside, 8080)
+    assert Egress(trusted=("mirror.internal",)).allows_address("mirror.internal", inside, 443)
+
+
+@pytest.mark.parametrize(
+    "entry", ["127.0.0.1", "10.0.0.0/8", "169.254.169.254", "0.0.0.0/0", "::/0", "localhost"]
+)
+def test_what_a_task_lists_opens_nothing_private(entry: str) -> None:
+    egress = Egress(hosts=(entry,))
+    for text in ("127.0.0.1", "10.0.0.1", "169.254.169.254", "::1"):
+        assert not egress.allows_address("localhost", ipaddress.ip_address(text), 80)
+    assert Egress(hosts=("93.184.0.0/16",)).allows_address("any.example", PUBLIC, 443)
 
 
 def test_nothing_is_allowed_by_nothing() -> None:

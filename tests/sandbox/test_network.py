@@ -53,7 +53,7 @@ async def fetch(box: Box, proxy: Proxy, *urls: str) -> list[str]:
 def test_what_is_allowed_is_forwarded_and_all_else_is_refused(place: Place) -> None:
     async def body() -> tuple[list[str], set[str]]:
         async with server() as port, place.box() as box:
-            proxy = Proxy(Egress(public=True, hosts=(f"127.0.0.1:{port}",)))
+            proxy = Proxy(Egress(public=True, trusted=(f"127.0.0.1:{port}",)))
             await proxy.start(box)
             urls = (
                 f"http://127.0.0.1:{port}/path?q=1",
@@ -91,7 +91,7 @@ echo "$status|$answer"
         listening = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with listening, place.box() as box:
             port = listening.sockets[0].getsockname()[1]
-            proxy = Proxy(Egress(hosts=("127.0.0.0/8",)))
+            proxy = Proxy(Egress(trusted=("127.0.0.0/8",)))
             await proxy.start(box)
             done = await box.exec(["bash", "-c", script, str(port)], timeout_sec=60)
             await proxy.stop()
@@ -103,7 +103,7 @@ echo "$status|$answer"
 def test_a_policy_can_change_while_the_box_runs(place: Place) -> None:
     async def body() -> list[str]:
         async with server() as port, place.box() as box:
-            url, proxy = f"http://127.0.0.1:{port}/", Proxy(Egress(hosts=(f"127.0.0.1:{port}",)))
+            url, proxy = f"http://127.0.0.1:{port}/", Proxy(Egress(trusted=(f"127.0.0.1:{port}",)))
             await proxy.start(box)
             env = proxy.env()
             lines = await fetch(box, proxy, url)
@@ -121,7 +121,7 @@ def test_a_policy_can_change_while_the_box_runs(place: Place) -> None:
 def test_there_is_no_way_beside_the_proxy(place: Place) -> None:
     async def body() -> str:
         async with server() as port, place.box() as box:
-            proxy = Proxy(Egress(public=True, hosts=("127.0.0.0/8",)))
+            proxy = Proxy(Egress(public=True, trusted=("127.0.0.0/8",)))
             await proxy.start(box)
             script = (
                 f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; getent hosts localhost.example; true"

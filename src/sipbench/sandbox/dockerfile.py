@@ -151,7 +151,8 @@ def parse(path: Path, build_args: Mapping[str, str] | None = None) -> Dockerfile
         try:
             reader.command(command)
         except ValueError as error:
-            raise EngineError(f"{path}:{command.start_line}: {command.cmd.upper()}: {error}") from error
+            name = (command.cmd or "malformed line").upper()
+            raise EngineError(f"{path}:{command.start_line}: {name}: {error}") from error
     if not reader.seen_from:
         raise EngineError(f"{path}: no FROM line")
     return reader.result
@@ -183,7 +184,7 @@ class _Reader:
         self.result.notes.append(f"line {command.start_line}: {text}")
 
     def command(self, command: Any) -> None:
-        name = command.cmd.upper()
+        name = (command.cmd or "").upper()
         if name in _NOTED:
             if _NOTED[name]:
                 self.note(command, f"{name} noted: {_NOTED[name]}")

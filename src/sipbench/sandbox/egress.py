@@ -51,9 +51,17 @@ class _Entry:
         return self.port is None or self.port == port
 
     def names(self, host: str) -> bool:
-        if self.name.startswith("*."):
-            return host.endswith(self.name[1:])
-        return host == self.name
+        if self.network is not None:
+            return False
+        host = host.rstrip(".").lower()
+        return host.endswith(self.name[1:]) if self.name.startswith("*.") else host == self.name
+
+    def matches(self, host: str, address: Address, port: int) -> bool:
+        if not self.is_for(port):
+            return False
+        if self.network is None:
+            return self.names(host)
+        return self.network.version == address.version and address in self.network
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,9 @@ class Egress:
     Attributes:
         public: Any address of the public network.
         hosts: Names (`example.org`, `*.example.org`), addresses and networks (`192.0.2.0/24`)
-            allowed beside or, if not `public`, instead. An entry may end in `:port`. An address
-            or network named here is allowed even if it is private.
+            allowed instead. An entry may end in `:port`. A task may say these, so that none of
+            them opens what is private.
+        trusted: Likewise, allowed beside all others and even if private; for the user to say.
 
     Raises:
         ConfigError: An entry is no name, address or network.
@@ -72,32 +81,30 @@ class Egress:
 
     public: bool = False
     hosts: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_entries", tuple(_Entry.parse(text) for text in self.hosts))
+        for name in ("hosts", "trusted"):
+            entries = tuple(_Entry.parse(text) for text in getattr(self, name))
+            object.__setattr__(self, f"_{name}", entries)
 
     def allows_name(self, host: str, port: int) -> bool:
         """Tell whether a host may be looked up at all; its address is judged afterwards."""
-        if self.public or self._is_named(host, port):
-            return True
         # Without a name, only an entry for an address or network can still allow it.
-        return any(entry.network is not None and entry.is_for(port) for entry in self._list)
+        return self.public or any(
+            entry.is_for(port) and (entry.network is not None or entry.names(host))
+            for entry in (*self._list("hosts"), *self._list("trusted"))
+        )
 
     def allows_address(self, host: str, address: Address, port: int) -> bool:
         """Tell whether a connection to `address`, resolved from `host`, may be made."""
-        for entry in self._list:
-            same = entry.network is not None and entry.network.version == address.version
-            if same and entry.is_for(port) and address in entry.network:  # type: ignore[operator]
-                return True
-        return (self.public or self._is_named(host, port)) and not is_refused_address(address)
+        if any(entry.matches(host, address, port) for entry in self._list("trusted")):
+            return True
+        named = any(entry.matches(host, address, port) for entry in self._list("hosts"))
+        return (self.public or named) and not is_refused_address(address)
 
-    def _is_named(self, host: str, port: int) -> bool:
-        host = host.rstrip(".").lower()
-        return any(e.network is None and e.is_for(port) and e.names(host) for e in self._list)
-
-    @property
-    def _list(self) -> tuple[_Entry, ...]:
-        entries: tuple[_Entry, ...] = self.__dict__["_entries"]
+    def _list(self, name: str) -> tuple[_Entry, ...]:
+        entries: tuple[_Entry, ...] = self.__dict__[f"_{name}"]
         return entries
 
 

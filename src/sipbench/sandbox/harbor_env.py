@@ -16,6 +16,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, override
@@ -167,7 +168,9 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
         super().preflight(kwargs)
         options = BwrapOptions.model_validate(kwargs or {}).sandbox()
         try:
-            asyncio.run(_try_box(options))
+            # In a thread: Harbor may ask from inside an event loop.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(lambda: asyncio.run(_try_box(options))).result()
         except EngineError as error:
             raise SystemExit(str(error)) from error
 
@@ -312,9 +315,9 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
     def _egress(self, policy: NetworkPolicy) -> Egress:
         allow = self._choice.allow_hosts
         if policy.network_mode == NetworkMode.PUBLIC:
-            return Egress(public=True, hosts=allow)
+            return Egress(public=True, trusted=allow)
         if policy.network_mode == NetworkMode.ALLOWLIST:
-            return Egress(hosts=(*policy.allowed_hosts, *allow))
+            return Egress(hosts=tuple(policy.allowed_hosts), trusted=allow)
         return Egress()
 
     def _environment(self, env: dict[str, str] | None) -> dict[str, str]:

@@ -53,7 +53,7 @@ class Builder:
         policy: What steps see beside it.
         limits: What steps may use.
         network: How RUN steps are connected.
-        allow: Private addresses that the proxy lets them reach.
+        allow: Hosts that the proxy lets them reach even if private.
         timeout_sec: Seconds for one RUN step; None for no limit.
         groups: Use control groups where they can be had.
         tell: Called with one line for each thing a person should know.
@@ -137,7 +137,7 @@ class Builder:
             )
         )
         box = await Box.start(layout, self.machine, self.binary, self.limits, groups=self.groups)
-        proxy = Proxy(Egress(public=True, hosts=self.allow))
+        proxy = Proxy(Egress(public=True, trusted=self.allow))
         finished = False
         try:
             env = environment_names(self.policy.pass_env, os.environ)

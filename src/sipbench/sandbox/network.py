@@ -69,7 +69,7 @@ class Proxy:
 
     def env(self) -> dict[str, str]:
         """Variables by which programs in the box find the proxy; none while nothing is allowed."""
-        if not self.egress.public and not self.egress.hosts:
+        if self.egress == Egress():
             return {}
         address, own = f"http://127.0.0.1:{PORT}", "localhost,127.0.0.1,::1,task"
         names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")

@@ -26,7 +26,7 @@ class SandboxOptions:
         base: Root file system to use instead of this machine's system.
         network: How a box whose task asks for the network is connected: `proxy` or `host`.
         build_network: How RUN steps are connected: `proxy`, `host` or `none`.
-        allow_hosts: Hosts, addresses or networks that the proxy lets through beside public ones.
+        allow_hosts: Hosts, addresses or networks that the proxy lets through besides, even if private.
         pass_env: Names of host variables that are let in.
         read_only: Host paths shown read-only at the same place.
         leftover: What becomes of processes the agent left when a shared verifier begins: `stop` or
@@ -66,7 +66,7 @@ class SandboxOptions:
             )
         if self.leftover not in _LEFTOVER:
             raise ConfigError(f"sandbox option leftover = '{self.leftover}': 'stop' or 'keep' is needed")
-        Egress(hosts=self.allow_hosts)  # refuses what is no host
+        Egress(trusted=self.allow_hosts)  # refuses what is no host
         policy = Policy(self.read_only, self.pass_env, seccomp=self.seccomp)
         object.__setattr__(self, "policy", policy)
 

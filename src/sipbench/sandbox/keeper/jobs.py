@@ -8,10 +8,10 @@ descriptors 0, 1 and 2 are the caller's.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
+import stat
 import time
 from typing import Any
 
@@ -31,12 +31,11 @@ def exit_code(status: int) -> int:
 def run(box: enter.Box, message: dict[str, Any], report: int) -> int:
     """Run a command in all namespaces of the box; its process id goes to `report`."""
     command = enter.Command(**message["command"])
-    if box.uid is not None:
-        # A program may open /dev/stdout anew, which asks for the pipe's owner.
-        for fd in (0, 1, 2):
-            with contextlib.suppress(OSError):
-                os.fchown(fd, box.uid, box.uid)
-                os.fchmod(fd, 0o666)
+    for fd in (1, 2):
+        # A program may open /dev/stdout anew, which asks for the pipe's owner. Pipes alone: what else
+        # stands there may be a file or device of the host.
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            os.fchmod(fd, 0o666)
     enter.enter(box, "user", "mnt", "ipc", "uts", "net", "cgroup", "pid")
     enter.seal_imports()
     child = os.fork()
