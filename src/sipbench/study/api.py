@@ -220,12 +220,30 @@ def _complete(work: Coroutine[Any, Any, Ended]) -> Ended:
 
 @contextlib.contextmanager
 def _logged(directory: StudyDirectory) -> Iterator[None]:
-    handler = log_to(directory.log)
+    """Write all that is logged to ``study.log``; whoever else listens hears no more than before."""
+    logger = logging.getLogger("sipbench")
+    level, propagate = logger.level, logger.propagate
+    handlers = [log_to(directory.log)]
+    if level == logging.NOTSET:  # called from a program that did not configure the package's log
+        handlers.append(_Onward(logger.getEffectiveLevel()))
+        logger.addHandler(handlers[-1])
+        logger.propagate = False
+    logger.setLevel(logging.DEBUG)
     try:
         yield
     finally:
-        logging.getLogger("sipbench").removeHandler(handler)
-        handler.close()
+        logger.setLevel(level)
+        logger.propagate = propagate
+        for handler in handlers:
+            logger.removeHandler(handler)
+            handler.close()
+
+
+class _Onward(logging.Handler):
+    """Hands records to the root logger, as propagation does, but only those that it would have got."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logging.getLogger().handle(record)
 
 
 @contextlib.contextmanager
