@@ -222,7 +222,7 @@ def test_the_same_request_makes_the_same_state(request_for: Requests, learn: Cal
 def test_the_outcome_says_what_was_learned_from(request_for: Requests) -> None:
     outcome = MacroLearner(MacroOptions(sample=1), base=Path()).adapt(request_for([A, A, None]))
     assert outcome.metadata == {"programs": 2, "new_skills": ["reverse-then-mirror"]}
-    assert outcome.usage.token_total is None
+    assert (outcome.usage.token_total, outcome.usage.tool_calls_total) == (None, 0)
     outcome = WeightLearner(WeightOptions(sample=1), base=Path()).adapt(request_for([A, A, None]))
     assert outcome.metadata == {"programs": 2, "uses": 4}
 

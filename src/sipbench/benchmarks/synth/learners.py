@@ -17,12 +17,16 @@ from sipbench.benchmarks.synth.draws import Draws
 from sipbench.benchmarks.synth.language import Program
 from sipbench.benchmarks.synth.state import Weights, read_state, write_skill, write_weights
 from sipbench.errors import AdaptationError
+from sipbench.protocol.records import Usage
 from sipbench.protocol.vocabulary import PathType
 
 __all__ = ["MacroLearner", "MacroOptions", "WeightLearner", "WeightOptions", "mined"]
 
 _LARGEST_BYTES = 8 * 2**20
 _MACRO_LENGTHS = (2, 3)
+
+# Mining evaluates no candidate and asks nobody: what learning costs is what the adapt attempts cost.
+_OWN_COST = Usage(tool_calls_total=0, human_interventions=0)
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -59,7 +63,7 @@ class MacroLearner(Adaptation):
         for skill in before.skills:
             _copy_skill(request.previous, request.state, skill.ref.name)
         names = [write_skill(request.state, macro, support[macro]) for macro in new]
-        return AdaptationOutcome(metadata={"programs": len(solved), "new_skills": names})
+        return AdaptationOutcome(_OWN_COST, "engine", {"programs": len(solved), "new_skills": names})
 
 
 class WeightLearner(Adaptation):
@@ -77,7 +81,7 @@ class WeightLearner(Adaptation):
         for program in solved:
             uses.update(program)
         write_weights(request.state, Weights.fitted(uses, self.options.laplace))
-        return AdaptationOutcome(metadata={"programs": len(solved), "uses": sum(uses.values())})
+        return AdaptationOutcome(_OWN_COST, "engine", {"programs": len(solved), "uses": sum(uses.values())})
 
 
 def mined(programs: Sequence[Program], min_support: int) -> dict[Program, int]:
