@@ -64,3 +64,13 @@ class UsesSkill(_Shell):
     @staticmethod
     def name() -> str:
         return "uses-skill"
+
+
+class ShowNetwork(_Shell):
+    """Writes down how it may reach the network."""
+
+    script = 'echo "${https_proxy:-none}" > /logs/agent/proxy; cat /proc/net/dev > /logs/agent/devices'
+
+    @staticmethod
+    def name() -> str:
+        return "show-network"

@@ -87,3 +87,10 @@ def test_nothing_is_allowed_by_nothing() -> None:
 def test_what_is_no_host_is_refused(entry: str) -> None:
     with pytest.raises(ConfigError, match="sandbox network"):
         Egress(hosts=(entry,))
+
+
+def test_a_name_is_not_looked_up_because_some_network_is_allowed() -> None:
+    egress = Egress(hosts=("93.184.0.0/16",))
+    assert egress.allows_name("93.184.216.34", 443)
+    assert not egress.allows_name("93.185.216.34", 443)
+    assert not egress.allows_name("told-to-the-name-server.example", 443)

@@ -78,7 +78,7 @@ def run_job(
             job_name="job",
             jobs_dir=out,
             quiet=True,
-            n_concurrent_trials=2,
+            n_concurrent_trials=8,
             agents=[
                 TrialAgentConfig(**given, skip_model_parsing=True, skills=[str(s) for s in skills or []])
             ],
@@ -257,3 +257,47 @@ def test_no_box_and_no_process_is_left_after_a_job(tmp_path: Path, place: Place)
     assert reward(run_job(tmp_path / "tasks", "oracle", tmp_path / "out")["t"]) == 1
     listed = subprocess.run("cat /proc/[0-9]*/cmdline", shell=True, capture_output=True, check=False).stdout
     assert b"345678" not in listed
+
+
+def test_the_network_follows_the_phase(tmp_path: Path) -> None:
+    verify = PASS_IF_ANSWER + 'echo "${https_proxy:-none}" > /logs/verifier/proxy\n'
+    task = make_task(
+        tmp_path / "tasks" / "t", '[environment]\nnetwork_mode = "public"\n', {"tests/test.sh": verify}
+    )
+    rewrite(task, ("[agent]\n", '[agent]\nnetwork_mode = "no-network"\n'))
+    found = run_job(tmp_path / "tasks", "tests.sandbox.agents:ShowNetwork", tmp_path / "out")["t"]
+    assert reward(found) == 0
+    assert (found["dir"] / "agent" / "proxy").read_text() == "none\n"
+    assert (found["dir"] / "verifier" / "proxy").read_text() == "http://127.0.0.1:8118\n"
+    devices = (found["dir"] / "agent" / "devices").read_text().splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in devices] == ["lo"]
+
+
+def test_an_allow_list_of_the_task_is_enforced(tmp_path: Path) -> None:
+    toml = (
+        '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["example.invalid", "169.254.169.254"]\n'
+    )
+    ask = (
+        'python3 -c "import urllib.request as u; u.install_opener(u.build_opener(u.ProxyHandler('
+        "{'http': 'http://127.0.0.1:8118'})));\nfor h in ('169.254.169.254', 'other.invalid'):\n"
+        "  try: u.urlopen('http://' + h)\n  except Exception as e: print(h, e)\" > /logs/agent/asked"
+    )
+    task = make_task(tmp_path / "tasks" / "t", toml)
+    write(task / "solution" / "solve.sh", f"#!/bin/bash\n{ask}\necho 42 > /app/answer\n")
+    found = run_job(tmp_path / "tasks", "oracle", tmp_path / "out")["t"]
+    assert reward(found) == 1
+    asked = (found["dir"] / "agent" / "asked").read_text()
+    assert asked.count("HTTP Error 403") == 2
+    record = json.loads((found["dir"] / "sandbox-env.json").read_text())
+    assert record["network"]["policy"] == "allowlist"
+    assert record["network"]["refused"] == ["169.254.169.254:80", "other.invalid:80"]
+
+
+def test_many_trials_of_one_task_build_it_once_and_all_end(tmp_path: Path) -> None:
+    text = "FROM a\nRUN cat /proc/sys/kernel/random/uuid > /made; sleep 0.5\nWORKDIR /app\n"
+    for number in range(12):
+        task = make_task(tmp_path / "tasks" / f"t{number}", files={"environment/Dockerfile": text})
+        write(task / "solution" / "solve.sh", SOLVE + "cat /made > /logs/agent/made\n")
+    found = run_job(tmp_path / "tasks", "oracle", tmp_path / "out")
+    assert [reward(result) for result in found.values()] == [1.0] * 12
+    assert len({(result["dir"] / "agent" / "made").read_text() for result in found.values()}) == 1

@@ -89,12 +89,18 @@ class Egress:
             object.__setattr__(self, f"_{name}", entries)
 
     def allows_name(self, host: str, port: int) -> bool:
-        """Tell whether a host may be looked up at all; its address is judged afterwards."""
-        # Without a name, only an entry for an address or network can still allow it.
-        return self.public or any(
-            entry.is_for(port) and (entry.network is not None or entry.names(host))
-            for entry in (*self._list("hosts"), *self._list("trusted"))
-        )
+        """Tell whether a host may be looked up at all; its address is judged afterwards.
+
+        An entry for an address or network allows addresses written as such, not names that may lead
+        there: looking up a name is a message to whoever answers for it.
+        """
+        literal = as_address(host)
+        for entry in (*self._list("hosts"), *self._list("trusted")):
+            if entry.names(host) and entry.is_for(port):
+                return True
+            if literal is not None and entry.matches(host, literal, port):
+                return True
+        return self.public
 
     def allows_address(self, host: str, address: Address, port: int) -> bool:
         """Tell whether a connection to `address`, resolved from `host`, may be made."""
