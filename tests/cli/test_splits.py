@@ -67,7 +67,7 @@ def test_without_the_search_they_leak_and_the_check_shows_how(tmp_path: Path) ->
     assert "disjoint-families: held-out tasks are near-duplicates of adapt tasks" in ended.out
     assert "[-" in ended.out
     assert "{+new" in ended.out
-    assert ended.out.splitlines()[-1].endswith("1 findings")
+    assert ended.out.splitlines()[-1].endswith(": 1 finding")
 
 
 def test_the_check_as_json_gives_pairs_with_similarity_and_difference(tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def task_source(given: str, options: Sequence[str] = (), name: str | None = None
 
 
 def _of(benchmark: Benchmark, study: LoadedStudy | None = None) -> TaskSource:
-    from sipbench.study.guard import guarded
+    from sipbench.study.design import tasks_by_id
 
-    tasks = list(guarded(f"benchmark '{benchmark.name}'", benchmark.tasks))
+    tasks = list(tasks_by_id(benchmark).values())
     return TaskSource(benchmark.name, benchmark.version, tasks, benchmark, study)
 
 

@@ -113,7 +113,8 @@ def _print(path: Path, checked: Checked, tasks: Sequence[TaskLike], diffs: int) 
     for note in checked.notes:
         typer.echo(printable(f"Note: {note}"))
     count = len(checked.violations) + len(checked.problems)
-    typer.echo(printable(f"{path}: {'all rules kept' if checked.good else f'{count} findings'}"))
+    noun = "finding" if count == 1 else "findings"
+    typer.echo(printable(f"{path}: {'all rules kept' if checked.good else f'{count} {noun}'}"))
 
 
 def _texts(tasks: Sequence[TaskLike]) -> dict[str, str]:
