@@ -8,8 +8,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from unittest.mock import patch
 
+import typer
+
+from sipbench.cli import asb as asb_command
+from sipbench.cli import sip as sip_command
 from sipbench.cli.main import run
-from sipbench.cli.sip import app
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,17 @@ class Ended:
 
 def sip(*arguments: object) -> Ended:
     """``sip ARGUMENTS``."""
+    return _ended(sip_command.app, "sip", arguments)
+
+
+def asb(*arguments: object) -> Ended:
+    """``asb ARGUMENTS``."""
+    return _ended(asb_command.app, "asb", arguments)
+
+
+def _ended(app: typer.Typer, name: str, arguments: tuple[object, ...]) -> Ended:
     out, err = io.StringIO(), io.StringIO()
-    argv = ["sip", *map(str, arguments)]
+    argv = [name, *map(str, arguments)]
     with patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err):
-        code = run(app, "sip")
+        code = run(app, name)
     return Ended(code, out.getvalue(), err.getvalue())

@@ -7,6 +7,7 @@ one is no hard check.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ _OTHER_FORMATS = re.compile(
     re.IGNORECASE,
 )
 # Atomic: "0.99854 ± …" must not be read as 0.9985.
-_N = r"(?>[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_N = r"(?>[-−+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 _BETWEEN = re.compile(
     rf"(?:between|from|range(?: of)?:?|in|within)\s*[\[(]?\s*({_N})\s*%?\s*(?:and|to|,|–|—|-)\s*({_N})",
     re.IGNORECASE,
@@ -163,7 +164,8 @@ def _suffix(name: str) -> str:
 
 def files(text: str) -> list[str]:
     """The file names in a text, each once, in order; addresses and method calls are none."""
-    return list(dict.fromkeys(_FILE.findall(_URL.sub(" ", text))))
+    found = dict.fromkeys(_FILE.findall(_URL.sub(" ", text)))
+    return [name for name in found if ".." not in name.split("/")]
 
 
 def quoted(text: str) -> list[str]:
@@ -213,7 +215,10 @@ def bounds(text: str) -> Bounds | None:
         found |= _one_sided(text)
     # "83.48 … within ±0.01" states a tolerance apart from its value: which range is meant is not said.
     stray = "±" in _PLUS_MINUS.sub(" ", text)
-    return found.pop() if len(found) == 1 and not stray else None
+    if len(found) != 1 or stray:
+        return None
+    (only,) = found
+    return only if all(math.isfinite(side) for side in (only.low, only.high) if side is not None) else None
 
 
 def _one_sided(text: str) -> set[Bounds]:
@@ -249,4 +254,4 @@ def count(text: str) -> tuple[str, int] | None:
 def _counted(op: str, text: str) -> set[tuple[str, int]]:
     value = _WORDS.get(text.lower())
     number = float(value) if value is not None else _number(text)
-    return {(op, int(number))} if number >= 0 and number == int(number) and number < 1e12 else set()
+    return {(op, int(number))} if 0 <= number < 1e12 and number == int(number) else set()
