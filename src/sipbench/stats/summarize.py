@@ -23,7 +23,7 @@ from sipbench.stats.rows import make_rows
 from sipbench.stats.spending import Spent
 from sipbench.stats.tables import RunTable, read_table, table_of
 
-__all__ = ["summarize"]
+__all__ = ["known_families", "summarize"]
 
 _NO_UNIT = "no cost unit was declared"
 
@@ -59,7 +59,7 @@ def summarize(
     context = context or StudyContext()
     cost_field = COST_FIELDS[settings.cost_unit] if settings.cost_unit else None
     table = _table(records, cost_field, trusted)
-    arms = split_arms(table.frame, _families(context))
+    arms = split_arms(table.frame, known_families(context))
     spent = _spent(arms, context, adaptation_cost or {})
     rows = make_rows(arms, settings, context, spent)
     splits = Counter(dict(table.frame["benchmark_split"].value_counts().iter_rows()))
@@ -87,7 +87,8 @@ def _table(records: Iterable[RunRecord] | RunTable | Path, cost_field: str | Non
     return table_of(records, cost_field)
 
 
-def _families(context: StudyContext) -> dict[str, str]:
+def known_families(context: StudyContext) -> dict[str, str]:
+    """Family of each task that the splits give one."""
     entries = context.manifest.entries() if context.manifest else ()
     return {task.id: task.family for _, task in entries if task.family is not None}
 
