@@ -69,13 +69,8 @@ def copy_tree(source: Path, target: Path, bounds: Bounds) -> int:
                 folders[:] = [name for name in folders if _is_plain(handle, name, stat.S_ISDIR)]
                 files = [name for name in files if _is_plain(handle, name, stat.S_ISREG)]
             for name in folders:
-                _check_name(source / inner / name)
-                mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
-                if not stat.S_ISDIR(mode):
-                    raise _refusal(source / inner / name, mode)
-                (target / inner / name).mkdir()
+                _copy_folder(handle, source / inner / name, target / inner / name)
             for name in files:
-                _check_name(source / inner / name)
                 size += _copy_file(handle, source / inner / name, target / inner / name, bounds, size)
                 copied += 1
     except OSError as error:
@@ -109,8 +104,17 @@ def _refusal(path: Path, mode: int) -> AdaptationError:
     return AdaptationError(f"{path}: {kind}; only regular files may be part of an agent state")
 
 
+def _copy_folder(folder: int, source: Path, target: Path) -> None:
+    _check_name(source)
+    mode = os.stat(source.name, dir_fd=folder, follow_symlinks=False).st_mode
+    if not stat.S_ISDIR(mode):
+        raise _refusal(source, mode)
+    target.mkdir()
+
+
 def _copy_file(folder: int, source: Path, target: Path, bounds: Bounds, before: int) -> int:
     """Copy one file, given that ``before`` bytes were copied already; its size."""
+    _check_name(source)
     found = os.stat(source.name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(found.st_mode):
         raise _refusal(source, found.st_mode)
