@@ -14,14 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sipbench import plugins
+from sipbench.errors import ConfigError
 from sipbench.logs import log_to
 from sipbench.protocol.folder import read_folder
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.summary import Summary
 from sipbench.study.design import Design, resolve
 from sipbench.study.directory import StudyDirectory, write_whole
+from sipbench.study.executors.base import Executor
 from sipbench.study.guard import guarded
-from sipbench.study.load import load_study
+from sipbench.study.load import LoadedStudy, load_study
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.progress import Progress
 from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
@@ -123,20 +126,29 @@ def execute_design(
 ) -> StudyResult:
     """As :func:`execute`, for a design that was made already."""
     design.accepted()
+    executor = _executor(design.loaded)
     with _terminated_like_interrupted(), directory.held(design.loaded.text), _logged(directory):
-        return _run(directory, design, progress or Progress(), pause_seconds)
+        session = take_up(directory, design)
+        return _run(session, executor, progress or Progress(), pause_seconds)
 
 
-def _run(directory: StudyDirectory, design: Design, progress: Progress, pause_seconds: float) -> StudyResult:
-    session = take_up(directory, design)
-    ended = Ended()
+def _executor(loaded: LoadedStudy) -> type[Executor]:
+    try:
+        found: type[Executor] = plugins.load("executors", loaded.config.executor)
+    except ConfigError as error:
+        raise loaded.error(str(error), "executor") from None
+    return found
+
+
+def _run(session: Session, executor: type[Executor], progress: Progress, pause_seconds: float) -> StudyResult:
+    design, ended = session.design, Ended()
     again = reopen(session)
     if again:
-        _log.warning("%s: trying %d attempts again that ended without a grade", directory.root, again)
+        _log.warning("%s: trying %d attempts again that ended without a grade", session.directory.root, again)
     if len(session.records) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
         guarded(f"benchmark '{design.benchmark.name}'", design.benchmark.preflight)
-        standing = _standing(session)
-        ended = _complete(run_session(session, standing, progress, pause_seconds=pause_seconds))
+        work = run_session(session, executor, _standing(session), progress, pause_seconds=pause_seconds)
+        ended = _complete(work)
     return _result(session, ended)
 
 

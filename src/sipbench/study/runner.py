@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sipbench.errors import AdaptationError, SipbenchError
-from sipbench.plugins import load
 from sipbench.protocol.records import Try
 from sipbench.study.adapting import Adaptations
 from sipbench.study.agenda import Agenda
@@ -54,21 +53,32 @@ class Ended:
 
 
 async def run_session(
-    session: Session, standing: Standing, progress: Progress, *, pause_seconds: float = PAUSE_SECONDS
+    session: Session,
+    kind: type[Executor],
+    standing: Standing,
+    progress: Progress,
+    *,
+    pause_seconds: float = PAUSE_SECONDS,
 ) -> Ended:
     """Do what is left of a study.
+
+    Args:
+        session: The study, taken up.
+        kind: What carries out its jobs.
+        standing: Is kept up to date.
+        progress: Is shown ``standing`` again and again.
+        pause_seconds: Before the second try after an infrastructure error.
 
     Raises:
         StudyError: The directory cannot be written, or an agent state was changed.
         EngineError: The executor cannot carry out anything.
     """
     design = session.design
-    found: type[Executor] = load("executors", design.config.executor)
     recipe = Recipe(design.config.benchmark.name, design.benchmark_options, design.loaded.base)
     session.directory.attempts.mkdir(exist_ok=True)
     async with (
         Ledger(session.directory) as ledger,
-        found(recipe, concurrency=design.config.concurrency) as executor,
+        kind(recipe, concurrency=design.config.concurrency) as executor,
     ):
         runner = _Runner(session, standing, ledger, executor, pause_seconds)
         ledger.note(runner.planned())
