@@ -15,8 +15,9 @@ pytest.importorskip("harbor", reason="sandbox: these tests need the extra 'harbo
 from harbor import DatasetConfig, Job, JobConfig, TrialAgentConfig, TrialEnvironmentConfig
 
 from sipbench.errors import EngineError
-from sipbench.sandbox.harbor_env import BwrapEnvironment, BwrapOptions, check_task
+from sipbench.sandbox.harbor_env import BwrapEnvironment, BwrapOptions
 from sipbench.sandbox.options import SandboxOptions
+from sipbench.sandbox.task import check_task
 from tests.sandbox.conftest import Place
 
 ENVIRONMENT = "sipbench.sandbox.harbor_env:BwrapEnvironment"

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from sipbench.errors import EngineError
 from sipbench.sandbox.keeper.files import TooLargeError, excluded, pack, unpack
-from sipbench.sandbox.transfer import As, download_dir, download_file, upload_dir, upload_file
+from sipbench.sandbox.transfer import (
+    As,
+    download_dir,
+    download_file,
+    download_selected,
+    upload_dir,
+    upload_file,
+)
 from tests.sandbox.conftest import Place
 
 NAMES = st.sampled_from(
@@ -79,7 +86,7 @@ def test_no_archive_changes_anything_outside_even_over_the_remains_of_another(
                 continue
         assert snapshot(top, target) == before
         for path in target.rglob("*"):
-            assert path.resolve().is_relative_to(target.resolve())
+            assert Path(os.path.realpath(path)).is_relative_to(target.resolve())
 
 
 @given(
@@ -212,3 +219,22 @@ def test_many_transfers_at_once_all_arrive(place: Place, tmp_path: Path) -> None
     assert {(tmp_path / f"out{n}" / "f").read_bytes() for n in range(20)} == {
         (tmp_path / "source" / "f").read_bytes()
     }
+
+
+def test_some_files_can_be_asked_for(place: Place, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "sub").symlink_to(elsewhere)
+    make = "mkdir -p /in/sub; echo a > /in/a.txt; echo b > /in/sub/b.txt; echo c > /in/c"
+
+    async def body() -> None:
+        async with place.box() as box:
+            await box.exec(["sh", "-c", make])
+            out = tmp_path / "out"
+            await download_selected(box, "/in", out, lambda paths: {p for p in paths if p.endswith(".txt")})
+
+    asyncio.run(body())
+    found = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    assert found == {"a.txt", "sub/b.txt"}
+    assert list(elsewhere.iterdir()) == []

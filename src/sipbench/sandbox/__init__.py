@@ -14,7 +14,7 @@
     image       a base with layers, and how a box mounts them
     dockerfile  the steps of a Dockerfile        context  the files it may copy
     layers      those steps carried out, cached by digest
-    task        what a Harbor task asks that a box cannot give
+    ready       all that must be there first      task    what a Harbor task asks that a box cannot give
     options     what a user may set              record   what is written down about a box
     harbor_env  the environment class that Harbor loads
     launcher    the process that forks keepers   threads  blocking work beside an event loop

@@ -342,8 +342,9 @@ class Box:
                 raise EngineError(f"sandbox variable {name!r}: a name without '=' and no NUL are needed")
         if any("\0" in word for word in (*argv, cwd)):
             raise EngineError("a sandbox command with a NUL character")
-        command = {"argv": argv, "env": variables, "cwd": cwd, "user": user, "make_cwd": make_cwd}
-        message = {"command": command}
+        message = {
+            "command": {"argv": argv, "env": variables, "cwd": cwd, "user": user, "make_cwd": make_cwd}
+        }
         return await self.request(
             "run", message, stdin=stdin, timeout_sec=timeout_sec, limit=limit, handler=handler
         )

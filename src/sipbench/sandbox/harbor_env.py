@@ -5,18 +5,16 @@ options as ``--ek name=value``. Needs the extra ``harbor``; everything else in t
 package does without.
 
 Harbor aborts a whole job when a constructor raises, so that what cannot work is
-refused in `start`, as one trial's `EngineError`; `check_task` tells beforehand.
+refused in `start`, as one trial's `EngineError`; `sipbench.sandbox.task.check_task`
+tells beforehand.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
-import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, override
@@ -31,22 +29,22 @@ from pydantic import Field
 
 from sipbench.errors import EngineError
 from sipbench.sandbox import transfer
-from sipbench.sandbox.base import Base, prepare
 from sipbench.sandbox.box import Box, BoxEndedError, TimedOutError
-from sipbench.sandbox.bwrap import Binary, Machine, find, machine
 from sipbench.sandbox.egress import Egress
 from sipbench.sandbox.image import Image, lay_out
 from sipbench.sandbox.layers import Builder
+from sipbench.sandbox.limits import Limits
 from sipbench.sandbox.network import Mode, Proxy
 from sipbench.sandbox.options import SandboxOptions
 from sipbench.sandbox.policy import environment_names
+from sipbench.sandbox.ready import Ready, prove
 from sipbench.sandbox.record import BoxRecord
 from sipbench.sandbox.steps import has_program
 from sipbench.sandbox.store import Store
 from sipbench.sandbox.task import Asked, check
 from sipbench.sandbox.threads import in_thread
 
-__all__ = ["BwrapEnvironment", "BwrapOptions", "check_task"]
+__all__ = ["BwrapEnvironment", "BwrapOptions"]
 
 
 class BwrapOptions(EnvironmentOptions):  # type: ignore[misc]
@@ -80,35 +78,6 @@ class BwrapOptions(EnvironmentOptions):  # type: ignore[misc]
         for name in ("allow_hosts", "pass_env", "read_only"):
             values[name] = tuple(values[name])
         return SandboxOptions(**values)
-
-
-def check_task(task_dir: Path, options: SandboxOptions | None = None) -> None:
-    """Refuse a Harbor task that this sandbox cannot run, before any attempt starts.
-
-    Raises:
-        EngineError: With what the task asks for and where.
-    """
-    from harbor.models.task.task import Task
-
-    options = options or SandboxOptions()
-    store = Store.open(options.store_path())
-    this = machine(store.root)
-    base = prepare(store, this, Path(options.base) if options.base else None)
-    task = Task(task_dir)
-    sections = [(task.config.environment, Path(task_dir) / "environment")]
-    if task.config.verifier.environment is not None:
-        bundled = Path(task_dir) / "tests"
-        where = bundled if (bundled / "Dockerfile").is_file() else Path(task_dir) / "environment"
-        sections.append((task.config.verifier.environment, where))
-    for config, directory in sections:
-        asked = Asked(
-            directory,
-            config.docker_image,
-            config.gpus or 0,
-            config.tpu is not None,
-            config.os == TaskOS.WINDOWS,
-        )
-        check(asked, base, this)
 
 
 class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
@@ -166,11 +135,8 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
     @override
     def preflight(cls, kwargs: dict[str, Any] | None = None) -> None:
         super().preflight(kwargs)
-        options = BwrapOptions.model_validate(kwargs or {}).sandbox()
         try:
-            # In a thread: Harbor may ask from inside an event loop.
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(lambda: asyncio.run(_try_box(options))).result()
+            prove(BwrapOptions.model_validate(kwargs or {}).sandbox())
         except EngineError as error:
             raise SystemExit(str(error)) from error
 
@@ -203,63 +169,58 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
     @override
     async def start(self, force_build: bool) -> None:
         begun = time.monotonic()
-        store, this, binary, base = await in_thread(_prepare, self._choice)
-        image, limits, notes = await self._make_image(store, this, binary, base, force_build)
-        host = self._choice.network_mode is Mode.HOST and not self._network_disabled
+        ready, choice = await in_thread(Ready.make, self._choice), self._choice
+        image, limits, notes = await self._make_image(ready, force_build)
+        host = choice.network_mode is Mode.HOST and not self._network_disabled
         if host:
             self._tell("the sandbox shares the host's network: services on the host's loopback are reachable")
-        layout = await in_thread(
-            lambda: lay_out(store, this, image, self._choice.policy, own_network=not host, host_resolver=host)
-        )
-        self._box = await Box.start(layout, this, binary, limits, groups=self._choice.groups)
+        network = {"own_network": not host, "host_resolver": host}
+        layout = await in_thread(lay_out, ready.store, ready.machine, image, choice.policy, **network)
+        self._box = await Box.start(layout, ready.machine, ready.binary, limits, groups=choice.groups)
         self._image, self._workdir = image, self.task_env_config.workdir or image.config.workdir
-        self._shell = "bash" if has_program(base, "bash") else "sh"
+        self._shell = "bash" if has_program(ready.base, "bash") else "sh"
         role = self.session_id.partition("__")[2].partition("__")[2] or "env"
-        self._record = BoxRecord(role, this, binary, image, limits, held=self._box.held, notes=notes)
-        self._record.seccomp = self._box.seccomp
+        record = self._record = BoxRecord(role, ready.machine, ready.binary, image, limits, notes=notes)
+        record.held, record.seccomp = self._box.held, self._box.seccomp
         if not host and not self._network_disabled:
             await self._apply_network_policy(self._network_policy)
         await self._make_directories()
         await self._upload_environment_dir_after_start()
-        self._record.start_sec = round(time.monotonic() - begun, 4)
+        record.start_sec = round(time.monotonic() - begun, 4)
         self._write_record()
 
-    async def _make_image(
-        self, store: Store, this: Machine, binary: Binary, base: Base, force_build: bool
-    ) -> tuple[Image, Any, list[str]]:
-        config = self.task_env_config
+    async def _make_image(self, ready: Ready, force_build: bool) -> tuple[Image, Limits, list[str]]:
+        config, choice = self.task_env_config, self._choice
         asked = Asked(
             self.environment_dir,
-            config.docker_image,
             self._effective_gpus,
             config.tpu is not None,
             self.os == TaskOS.WINDOWS,
             bool(self.extra_docker_compose_paths),
         )
-        dockerfile, context = await in_thread(check, asked, base, this)
-        limits = self._choice.limits(
-            self._effective_cpus, self._effective_memory_mb, self._effective_storage_mb
-        )
+        dockerfile, context = await in_thread(check, asked, ready.base, ready.machine)
+        asks = (self._effective_cpus, self._effective_memory_mb, self._effective_storage_mb)
+        limits = choice.limits(*asks)
         if self._host_mounts:
             raise EngineError(
                 f"{self.environment_name}: mounts of host directories are not supported by the sandbox; "
                 "use the option read_only"
             )
         if dockerfile is None or context is None:
-            note = f"image {config.docker_image} noted, not pulled: {base.label} stands in"
-            return Image(base), limits, [note]
-        # A build is the task author's code: it gets the user's defaults rather than the task's limits.
+            note = f"image {config.docker_image} noted, not pulled: {ready.base.label} stands in"
+            return Image(ready.base), limits, [note]
         builder = Builder(
-            store,
-            this,
-            binary,
-            base,
-            policy=self._choice.policy,
-            limits=self._choice.limits(),
-            network=Mode(self._choice.build_network),
-            allow=self._choice.allow_hosts,
+            ready.store,
+            ready.machine,
+            ready.binary,
+            ready.base,
+            policy=choice.policy,
+            # A build is the task author's code: it gets the user's defaults, not the task's limits.
+            limits=choice.limits(),
+            network=Mode(choice.build_network),
+            allow=choice.allow_hosts,
             timeout_sec=config.build_timeout_sec,
-            groups=self._choice.groups,
+            groups=choice.groups,
             tell=self._tell,
         )
         image = await builder.image(dockerfile, context, force=force_build)
@@ -426,53 +387,14 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
         exclude: Sequence[str] | None = None,
         protect: Sequence[str] | None = None,
     ) -> None:
-        target = Path(target_dir)
-        target.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as staging:
-            staged = Path(staging)
-            await self._download(source_dir, staged)
-            paths = [
-                path.relative_to(staged).as_posix()
-                for path in sorted(staged.rglob("*"))
-                if path.is_file() and not path.is_symlink()
-            ]
-            selected = set(filter_paths_by_patterns(paths, include=include, exclude=exclude))
-            keep = [path for path in paths if path in selected or path in (protect or ())]
-            await in_thread(_move_into, staged, keep, target)
+        def select(paths: list[str]) -> set[str]:
+            chosen = set(filter_paths_by_patterns(paths, include=include, exclude=exclude))
+            return chosen | set(protect or ())
+
+        await transfer.download_selected(self._running(), self._inside(source_dir), Path(target_dir), select)
 
     def _inside(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._workdir.rstrip('/')}/{path}"
 
     def _tell(self, line: str) -> None:
         self.logger.warning(line)
-
-
-def _move_into(staged: Path, names: list[str], target: Path) -> None:
-    """Move staged files under a directory of the host, through real directories only."""
-    from sipbench.sandbox.keeper.files import open_inside
-
-    root = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for name in names:
-            *parents, last = name.split("/")
-            place = open_inside(root, parents)
-            try:
-                os.rename(staged / name, last, dst_dir_fd=place)
-            finally:
-                os.close(place)
-    finally:
-        os.close(root)
-
-
-def _prepare(options: SandboxOptions) -> tuple[Store, Machine, Binary, Base]:
-    store = Store.open(options.store_path())
-    binary, this = find(), machine(store.root)
-    return store, this, binary, prepare(store, this, Path(options.base) if options.base else None)
-
-
-async def _try_box(options: SandboxOptions) -> None:
-    """Start and stop one empty box: the only proof that boxes can be started here."""
-    store, this, binary, base = await in_thread(_prepare, options)
-    await in_thread(store.reap)
-    box = await Box.start(lay_out(store, this, Image(base), options.policy), this, binary, options.limits())
-    await box.stop()

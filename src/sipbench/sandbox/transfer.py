@@ -11,16 +11,24 @@ import contextlib
 import os
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sipbench.errors import EngineError
 from sipbench.sandbox.box import Box
-from sipbench.sandbox.keeper.files import TooLargeError, Unpacked, pack, unpack
+from sipbench.sandbox.keeper.files import TooLargeError, Unpacked, open_inside, pack, unpack
 from sipbench.sandbox.threads import in_thread
 
-__all__ = ["DOWNLOAD_LIMIT", "As", "download_dir", "download_file", "upload_dir", "upload_file"]
+__all__ = [
+    "DOWNLOAD_LIMIT",
+    "As",
+    "download_dir",
+    "download_file",
+    "download_selected",
+    "upload_dir",
+    "upload_file",
+]
 
 #: Bytes that one download may bring to the host unless told otherwise.
 DOWNLOAD_LIMIT = 4 * 1024**3
@@ -156,6 +164,46 @@ async def download_file(box: Box, source: str, target: Path, *, max_bytes: int =
         if not staged.is_file() or staged.is_symlink():
             raise FileNotFoundError(f"{source} is not a regular file in the sandbox")
         staged.replace(target)
+
+
+async def download_selected(
+    box: Box, source: str, target: Path, select: Callable[[list[str]], Set[str]]
+) -> None:
+    """Copy some regular files of a box's directory into a host directory, merging.
+
+    Args:
+        box: A running box.
+        source: Absolute path inside.
+        target: Host directory; made if missing.
+        select: Given all relative paths, returns those wanted.
+
+    Raises:
+        FileNotFoundError: No such directory in the box.
+        EngineError: The tree is too large, or the box has ended.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as staging:
+        staged = Path(staging)
+        await _download(box, source, None, staged, (), DOWNLOAD_LIMIT)
+        files = [path for path in sorted(staged.rglob("*")) if path.is_file() and not path.is_symlink()]
+        names = [path.relative_to(staged).as_posix() for path in files]
+        wanted = select(names)
+        await in_thread(_move_into, staged, [name for name in names if name in wanted], target)
+
+
+def _move_into(staged: Path, names: list[str], target: Path) -> None:
+    """Move staged files under a directory of the host, through real directories only."""
+    root = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in names:
+            *parents, last = name.split("/")
+            place = open_inside(root, parents)
+            try:
+                os.rename(staged / name, last, dst_dir_fd=place)
+            finally:
+                os.close(place)
+    finally:
+        os.close(root)
 
 
 async def _download(
