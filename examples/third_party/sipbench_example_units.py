@@ -17,9 +17,11 @@ from sipbench.protocol.versions import SPLITS_VERSION
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
 
 METRES = {  # what a unit is worth: known to the grader
-    Split.REPLAY: {"kilometre": 1000, "centimetre": 0.01, "mile": 1609.344, "yard": 0.9144, "foot": 0.3048},
+    Split.REPLAY: {"kilometre": 1000, "decimetre": 0.1, "centimetre": 0.01, "millimetre": 0.001}
+    | {"mile": 1609.344, "yard": 0.9144, "foot": 0.3048, "inch": 0.0254},
     Split.ADAPT: {"cubit": 0.4572, "pace": 0.762},
-    Split.HELDOUT: {"fathom": 1.8288, "cable": 185.2, "chain": 20.1168, "rod": 5.0292, "league": 5556},
+    Split.HELDOUT: {"fathom": 1.8288, "cable": 185.2, "league": 5556, "shackle": 27.432, "rod": 5.0292}
+    | {"chain": 20.1168, "link": 0.201168, "furlong": 201.168, "ell": 1.143, "toise": 1.949},
 }
 KNOWN = METRES[Split.REPLAY]  # and to the agent, before it has any skill
 
