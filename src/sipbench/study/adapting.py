@@ -47,7 +47,8 @@ class Adaptations:
         """
         place = {"arm": step.key.arm, "repeat": step.key.repeat, "phase": step.key.phase}
         states = self.session.states
-        states.check_made(step.previous)
+        states.path(step.previous)
+        states.check(step.previous)
         self.ledger.note(Adapting(**place))
         making = states.begin(step.key)
         try:

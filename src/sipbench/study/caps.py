@@ -52,7 +52,7 @@ class Spending:
             if cap is not None and self.known[name] >= cap:
                 return f"caps.{name}: {self.known[name]:,} of {cap:,} {noun} are used{self._of_unknown(name)}"
         if caps.hours is not None and self.hours >= caps.hours:
-            return f"caps.hours: {self.hours:.3g} of {caps.hours:g} hours are used"
+            return f"caps.hours: {self.hours:.2f} of {caps.hours:g} hours are used"
         return None
 
     def unknowns(self, caps: Caps) -> Iterator[str]:

@@ -141,6 +141,10 @@ class _Runner:
         if self._broken is not None:
             raise self._broken
         self.ended.blocked = self._agenda.blocked
+        for said in self._spending.unknowns(self._config.caps):
+            _log.warning("%s: %s", self._session.directory.root, said)
+        # An attempt that changed the state it ran with was not the agent that its record names.
+        self._session.states.check_all()
 
     async def _lane(self) -> None:
         while (item := await self._next()) is not None:

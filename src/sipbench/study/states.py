@@ -34,21 +34,12 @@ class States:
         self._empty: set[StateKey] = set()
 
     def check_all(self) -> None:
-        """Check every state that was made.
+        """Check every state that was made, and every empty one that was handed out.
 
         Raises:
             StudyError: One is not what was recorded.
         """
-        for key in self._digests:
-            self.check(key)
-
-    def check_made(self, key: StateKey) -> None:
-        """The same for a state that is about to be used; those of T0 are checked when they are made.
-
-        Raises:
-            StudyError: It was changed or removed.
-        """
-        if key.phase is not Phase.T0:
+        for key in (*self._empty, *self._digests):
             self.check(key)
 
     def check(self, key: StateKey) -> None:
