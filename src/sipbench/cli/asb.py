@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sipbench.cli.asb_commands.draft_eval import draft_eval
+from sipbench.cli.asb_commands.leaks import leaks
 from sipbench.cli.asb_commands.run_eval import run_eval
 from sipbench.cli.asb_commands.validate import validate
 from sipbench.cli.main import run
@@ -53,6 +54,7 @@ def _common(
 app.command()(validate)
 app.command()(draft_eval)
 app.command()(run_eval)
+app.command()(leaks)
 
 
 def main() -> None:
