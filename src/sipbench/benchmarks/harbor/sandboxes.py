@@ -1,0 +1,95 @@
+"""Which environment attempts run in: Docker where it answers, else bubblewrap, or what the study names."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sipbench.benchmarks.harbor.engine import load_harbor
+from sipbench.errors import ConfigError, EngineError
+
+__all__ = ["AUTO", "BWRAP", "BWRAP_CLASS", "environment_config", "preflight", "resolved"]
+
+AUTO = "auto"
+BWRAP = "bwrap"
+BWRAP_CLASS = "sipbench.sandbox.harbor_env:BwrapEnvironment"
+
+_PATIENCE_SECONDS = 10
+_PATHS = ("base", "store")  # options of the bubblewrap sandbox that are relative to the study file
+
+
+@cache
+def _answers(program: str) -> bool:
+    if shutil.which(program) is None:
+        return False
+    try:
+        done = subprocess.run([program, "info"], capture_output=True, timeout=_PATIENCE_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def resolved(sandbox: str) -> str:
+    """What ``auto`` stands for on this machine; anything else is what it is."""
+    if sandbox != AUTO:
+        return sandbox
+    return "docker" if _answers("docker") else BWRAP
+
+
+def environment_config(
+    sandbox: str, options: Mapping[str, Any], variables: Mapping[str, str], base: Path
+) -> Any:
+    """Harbor's configuration of the environment.
+
+    Args:
+        sandbox: As :func:`resolved`.
+        options: The environment's own.
+        variables: Set inside of it; ``${NAME}`` is the host's value.
+        base: What paths in ``options`` are relative to.
+
+    Raises:
+        ConfigError: There is no such environment, or a variable of the host is not set.
+    """
+    load_harbor()
+    from harbor import EnvironmentType, TrialEnvironmentConfig
+    from harbor.utils.env import resolve_env_vars
+
+    given = dict(options)
+    where: dict[str, Any] = {}
+    if sandbox == BWRAP:
+        where["import_path"] = BWRAP_CLASS
+        given |= {name: str(base / given[name]) for name in _PATHS if isinstance(given.get(name), str)}
+    elif ":" in sandbox:
+        where["import_path"] = sandbox
+    else:
+        known = sorted(item.value for item in EnvironmentType)
+        if sandbox not in known:
+            raise ConfigError(
+                f"sandbox: '{sandbox}' is none of {AUTO}, {BWRAP}, module:Class, {', '.join(known)}"
+            )
+        where["type"] = sandbox
+    try:
+        values = resolve_env_vars(dict(variables))
+    except ValueError as error:
+        raise ConfigError(f"environment: {error}") from None
+    return TrialEnvironmentConfig(**where, kwargs=given, env=values)
+
+
+def preflight(config: Any) -> None:
+    """Ask the environment whether anything can run in it.
+
+    Raises:
+        EngineError: It cannot, and why.
+    """
+    from harbor.environments.factory import EnvironmentFactory
+
+    try:
+        EnvironmentFactory.run_preflight(config.type, config.import_path, kwargs=dict(config.kwargs))
+    except SystemExit as error:
+        raise EngineError(f"sandbox: {error}") from None
+    except (ValueError, TypeError, ImportError) as error:
+        raise EngineError(f"sandbox: {' '.join(str(error).split())}") from None
