@@ -57,6 +57,7 @@ def test_its_cost_is_unknown_and_it_needs_no_attempts(place: Place) -> None:
     outcome = made.adapt(place.request())
     assert outcome.usage == Usage()
     assert outcome.usage_source is None
+    assert not outcome.worked_here, "copying them is not what they cost"
     assert not made.needs_attempts
     assert made.path is PathType.EXTERNAL
 

@@ -51,11 +51,20 @@ class AdaptationRequest:
 
 @dataclass(frozen=True, slots=True)
 class AdaptationOutcome:
-    """What an adaptation itself spent, beside the attempts it learned from. Unknown is None."""
+    """What an adaptation itself spent, beside the attempts it learned from. Unknown is None.
+
+    Attributes:
+        usage: What it spent.
+        usage_source: Who counted.
+        metadata: Anything else; plain JSON.
+        worked_here: Whether the work was done in :meth:`Adaptation.adapt`, so that the time it took is
+            part of the cost. False where it only brings what somebody made elsewhere.
+    """
 
     usage: Usage = field(default_factory=Usage)
     usage_source: UsageSource | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    worked_here: bool = True
 
 
 class Adaptation(ABC):

@@ -67,7 +67,7 @@ class SkillsFolder(Adaptation):
         given = [
             {"name": name, "digest": file_digest(folder / SKILL_FILE)} for name, folder in skills.items()
         ]
-        return AdaptationOutcome(metadata={"skills": given})
+        return AdaptationOutcome(metadata={"skills": given}, worked_here=False)
 
     def _skills(self) -> dict[str, Path]:
         if not self.folder.is_dir():

@@ -133,7 +133,7 @@ class Adaptations:
 def _spent(outcome: AdaptationOutcome, seconds: float) -> dict[str, object]:
     usage = {name: getattr(outcome.usage, name) for name in Usage.model_fields}
     source = outcome.usage_source
-    if usage["wall_clock_seconds"] is None:
+    if usage["wall_clock_seconds"] is None and outcome.worked_here:
         usage["wall_clock_seconds"], source = seconds, source or "engine"
     return {**usage, "usage_source": source}
 
