@@ -75,6 +75,16 @@ def test_tasks_without_words_are_named_and_compared_by_digest_only() -> None:
     assert found(result) == [("1", "3", "digest")]
 
 
+def test_a_pair_that_is_equal_in_both_ways_is_listed_once() -> None:
+    text = " ".join(BASE)
+    tasks = [
+        task("1", text),
+        task("2", text, digest_of="1"),
+        task("3", " ".join(edited(BASE, 1, 1)), digest_of="1"),
+    ]
+    assert found(near_duplicates(tasks)) == [("1", "2", "digest"), ("1", "3", "digest"), ("2", "3", "digest")]
+
+
 def test_an_empty_list_of_tasks_has_no_duplicates() -> None:
     result = near_duplicates([])
     assert (result.pairs, result.groups, result.tasks) == ((), (), 0)
@@ -124,6 +134,11 @@ def test_a_difference_reads_as_what_was_taken_and_what_was_put() -> None:
 
 def test_equal_texts_have_no_difference_to_show() -> None:
     assert word_diff("a b c d", "a b c d") == "…"
+
+
+def test_only_the_beginnings_of_long_texts_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sipbench.splits.diff.MAX_WORDS", 3)
+    assert word_diff("a b c d", "a x c e") == "a [-b-] {+x+} c …"
 
 
 def test_a_difference_is_bounded() -> None:

@@ -117,6 +117,12 @@ def test_a_draw_has_the_size_that_was_asked_for(pool: int, count: int, seed: int
     assert len(drawn) == len(set(drawn)) == min(pool, count)
 
 
+def test_every_family_can_be_drawn_from() -> None:
+    tasks = [task(f"t{n}", family=f"F{n}") for n in range(10)]
+    drawn = [draw(range(10), 5, tasks, [""] * 10, seed) for seed in range(40)]
+    assert {at for pool in drawn for at in pool} == set(range(10))
+
+
 def test_numbers_become_quarters() -> None:
     tasks = [task(str(n), minutes=n) for n in range(12)] + [task("none")]
     labels = strata(tasks, "minutes")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sipbench.errors import ConfigError, RecordError
 from sipbench.protocol.digests import json_digest
 from sipbench.protocol.records import RunRecord
-from sipbench.protocol.vocabulary import PathType, Phase, Status
+from sipbench.protocol.vocabulary import PathType, Phase
 
 __all__ = ["NOOP_NAMES", "Flags", "ScreenRule", "Screening", "flag_tasks", "screen"]
 
@@ -186,8 +186,7 @@ def flag_tasks(records: Iterable[RunRecord], noop: Collection[str] = NOOP_NAMES)
         else:
             continue
         if not record.status.is_missing:
-            # An oracle that crashes has shown no solution.
-            outcomes.append(record.status is not Status.AGENT_ERROR and solved(record))
+            outcomes.append(solved(record))  # an oracle that crashes has shown no solution
     return Flags(
         passes_noop={task: _of(found) for task, found in idle.items() if any(found)},
         oracle_fails={task: _of(found) for task, found in known.items() if found and not all(found)},
