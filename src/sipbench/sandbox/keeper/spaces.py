@@ -68,12 +68,13 @@ def private_mounts(root: bool, point: str, binds: list[dict[str, Any]]) -> None:
             uid, gid = os.geteuid(), os.getegid()
             os.unshare(os.CLONE_NEWUSER | os.CLONE_NEWNS)
             _write_maps("self", f"0 {uid} 1", f"0 {gid} 1", deny_groups=True)
+        # Some systems give the namespace and then refuse what it is for.
+        kernel.make_private()
     except OSError as error:
         raise StartError(
             f"this machine refuses user namespaces ({error.strerror}); allow them "
             "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns) or use Docker"
         ) from error
-    kernel.make_private()
     # Opened in the new namespace, since a mount of another cannot be bound, and before the mount
     # point covers anything.
     opened = []
