@@ -61,5 +61,5 @@ def test_whether_it_learned_from_attempts_is_declared(place: Place) -> None:
 
 
 def test_a_state_that_is_not_there_is_a_wrong_option(place: Place) -> None:
-    with pytest.raises(ConfigError, match="state: .*nowhere is not a folder"):
+    with pytest.raises(ConfigError, match=r"state: .*nowhere is not a folder"):
         adaptation(place, state="nowhere")

@@ -143,6 +143,15 @@ def test_what_no_file_holds_is_cancelled_and_says_so(place: Path, where: dict[st
     assert attempt.usage == Usage()
 
 
+def test_what_is_missing_belongs_to_the_agent_that_made_the_rest(place: Path) -> None:
+    records(place, {}, {"phase": "T1", "model_name": "m+"})
+    made = benchmark(place, {"path": "runs.jsonl", "kind": "runs"})
+    missing = [run(made, "t", phase, attempt=1).overrides for phase in ("T0", "T1", "T2")]
+    assert [each["model_name"] for each in missing] == ["m", "m+", "m"]
+    assert missing[0]["agent_name"] == "g"
+    assert missing[0]["started_at"] is missing[0]["wall_clock_seconds"] is None
+
+
 def test_a_recorded_crash_stays_what_it_was(place: Path) -> None:
     write(place / "tau.json", [tau_crash(0), tau_item(1)])
     attempt = run(benchmark(place, tau()), "retail:test:0")

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from sipbench.adaptation.recorded import RecordedAdaptationOptions
 from sipbench.protocol.jsonl import read_records
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.vocabulary import Phase, Status
@@ -29,8 +31,11 @@ def place(shared_data: Callable[..., Path], tmp_path: Path) -> Path:
 
 
 def test_what_the_page_quotes_stands_in_the_study() -> None:
-    (quoted,) = blocks(PAGE, "yaml")
+    quoted, arms = blocks(PAGE, "yaml")
     assert quoted in STUDY.read_text(encoding="utf-8")
+    ((_, arm),) = yaml.safe_load(arms)["arms"].items()
+    options = {key: value for key, value in arm["adaptation"].items() if key != "kind"}
+    assert RecordedAdaptationOptions.model_validate_json(json.dumps(options), strict=True)
 
 
 def test_the_commands_of_the_page_import_two_phases(place: Path) -> None:

@@ -92,13 +92,20 @@ class RecordedBenchmark(Benchmark):
         place = Place(context.arm, phase, context.split, context.repeat, task.id, context.attempt_index)
         item = self._store.attempts.get(place)
         if item is None:
-            message = f"no file holds {place}"
-            return Attempt(Status.CANCELLED, error_type="NotRecorded", error_message=message)
+            return self._missing(place, "NotRecorded", f"no file holds {place}")
         if item.record.path_type not in (PathType.FROZEN, path_type):
             message = f"{place} was recorded as {item.record.path_type}, the arm is {path_type}"
-            return Attempt(Status.CANCELLED, error_type="OtherPath", error_message=message)
+            return self._missing(place, "OtherPath", message)
         _write_output(item, context.workdir)
         return _attempt(item.record)
+
+    def _missing(self, place: Place, error_type: str, message: str) -> Attempt:
+        """An attempt that was planned and is not there, by the agent that made the others of its arm."""
+        beside = self._store.beside(place)
+        overrides: dict[str, Any] = dict.fromkeys(_NOT_OURS)
+        if beside is not None:
+            overrides |= _named(beside.record) | {"benchmark_version": beside.record.benchmark_version}
+        return Attempt(Status.CANCELLED, error_type=error_type, error_message=message, overrides=overrides)
 
     def private_paths(self) -> Sequence[Path]:
         """The files: they hold held-out attempts beside those that may be learned from."""
@@ -146,15 +153,21 @@ def _attempt(record: RunRecord) -> Attempt:
     )
 
 
+_NOT_OURS = ("started_at", "finished_at", "wall_clock_seconds", "attempt_seed", "benchmark_version")
+"""Where these are unknown they are null: what the plan or the clock says now would be an invention."""
+
+
 def _overrides(record: RunRecord) -> dict[str, Any]:
-    """What the record knows better than the plan; null where the plan's value would be an invention."""
-    always = ("started_at", "finished_at", "wall_clock_seconds", "attempt_seed", "benchmark_version")
+    """What the record knows better than the plan."""
     known = ("engine", "grader_version", "normalization", "task_template_id", "tries")
-    overrides = {name: getattr(record, name) for name in always}
+    overrides = {name: getattr(record, name) for name in _NOT_OURS}
     overrides |= {name: getattr(record, name) for name in known if getattr(record, name)}
-    for name in ("agent_name", "model_name", "agent_version"):
-        if getattr(record, name) != UNKNOWN:  # else the study file names it
-            overrides[name] = getattr(record, name)
     if record.reward is not None:
         overrides["reward"] = record.reward
-    return overrides
+    return overrides | _named(record)
+
+
+def _named(record: RunRecord) -> dict[str, str]:
+    """Who made the attempt, as far as its file says; the study file names the rest."""
+    names = ("agent_name", "model_name", "agent_version")
+    return {name: getattr(record, name) for name in names if getattr(record, name) != UNKNOWN}

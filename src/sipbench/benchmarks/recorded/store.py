@@ -51,11 +51,13 @@ class Store:
         digest: Of the files' bytes and of how they are bound: what the attempts depend on.
         attempts: By place. Repeats are numbered from 0 in the order of what the files call them.
         tasks: Every task, in the order of the files.
+        firsts: The first attempt of each arm, and of each arm and phase.
     """
 
     digest: str
     attempts: dict[Place, Imported] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
+    firsts: dict[tuple[str, Phase | None], Imported] = field(default_factory=dict)
 
     @classmethod
     def of(cls, files: Sequence[RecordedFile], base: Path) -> Store:
@@ -78,6 +80,8 @@ class Store:
                 where = f"twice in {source}" if first == source else f"in {first} and in {source}"
                 raise RecordError(f"files: {place} stands {where}; bind one of them to another place")
             store.attempts[place] = item
+            store.firsts.setdefault((place.arm, None), item)
+            store.firsts.setdefault((place.arm, place.phase), item)
             store._add_task(item, source)
         return store
 
@@ -99,6 +103,10 @@ class Store:
                 f"{source}: task {record.task_id} is not the one that another file calls so; the files hold "
                 "different revisions of the benchmark"
             )
+
+    def beside(self, place: Place) -> Imported | None:
+        """An attempt of the same arm, of the same phase if there is one."""
+        return self.firsts.get((place.arm, place.phase)) or self.firsts.get((place.arm, None))
 
     def split_of(self, split: Split, *, phase: Phase | None = None) -> list[str]:
         """Ids of the tasks with an attempt in ``split`` (and ``phase``), in the order of the files."""
