@@ -330,3 +330,18 @@ def test_text_that_would_steer_a_terminal_is_made_harmless(tmp_path: Path) -> No
     checked = sip("splits", "check", output, "--tasks", tasks)
     assert checked.code == 1
     assert "\u001b" not in built.out + checked.out
+
+
+def test_attempts_at_another_benchmark_choose_nothing(tmp_path: Path) -> None:
+    ended = sip("splits", "build", "synth", "--screen", attempts(tmp_path), "--replay", "screened")
+    assert ended.code == 2
+    assert "these are attempts at 'made', the tasks are of 'synth'" in ended.err
+
+
+def test_held_out_tasks_that_are_alike_but_of_no_family_are_pointed_out(tmp_path: Path) -> None:
+    tasks = listed(tmp_path, count=60)
+    output = tmp_path / "splits.json"
+    assert sip("splits", "build", tasks, "--sizes", "adapt=20,heldout=40", "-o", output).code == 0
+    checked = sip("splits", "check", output, "--tasks", tasks)
+    assert checked.code == 0
+    assert "heldout: 40 tasks in 20 groups of near-duplicates are of different families" in checked.out

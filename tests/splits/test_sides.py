@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sipbench.splits.base import metadata_text
 from sipbench.splits.sample import draw, strata
 from sipbench.splits.sides import Wanted, divide
 from sipbench.splits.units import Unit, units
@@ -89,6 +90,12 @@ def test_values_that_are_no_text_tie_by_their_content() -> None:
         task("3"),
     ]
     assert sorted(unit.tasks for unit in units(tasks, ["repo"])) == [(0, 1), (2,)]
+
+
+def test_metadata_are_compared_as_text_and_as_json() -> None:
+    item = task("1", user="n", flag=True, level=3, odd=float("nan"), none=None, empty="")
+    texts = [metadata_text(item, key) for key in ("user", "flag", "level", "odd", "none", "empty", "missing")]
+    assert texts == ["n", "true", "3", "NaN", None, None, None]
 
 
 def test_a_draw_gives_each_stratum_and_family_its_share() -> None:

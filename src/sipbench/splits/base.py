@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-__all__ = ["TaskLike"]
+__all__ = ["TaskLike", "metadata_text"]
 
 
 class TaskLike(Protocol):
@@ -34,3 +35,18 @@ class TaskLike(Protocol):
     @property
     def metadata(self) -> Mapping[str, Any]:
         """Anything else; plain JSON."""
+
+
+def metadata_text(task: TaskLike, key: str) -> str | None:
+    """What ``task`` has under a metadata key, as text that equal values share; None if it has nothing.
+
+    Text is itself; anything else is its JSON: ``true``, ``3``, ``{"a": 1}``.
+    """
+    value = task.metadata.get(key)
+    if value is None or value == "":
+        return None
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    )

@@ -13,7 +13,7 @@ from sipbench.protocol.digests import seed_from
 from sipbench.protocol.manifest import DriftChange, SplitManifest, TaskEntry
 from sipbench.protocol.records import timestamp
 from sipbench.protocol.versions import SPLITS_VERSION
-from sipbench.splits.base import TaskLike
+from sipbench.splits.base import TaskLike, metadata_text
 from sipbench.splits.duplicates import Duplicates
 from sipbench.splits.exclusions import ExclusionList
 from sipbench.splits.replay import ReplayChoice, preregistered
@@ -156,9 +156,7 @@ class _Builder:
         drift = self.options.drift
         if drift is None:
             return set()
-        found = {
-            at for at, task in enumerate(self.tasks) if str(task.metadata.get(drift.key)) in drift.values
-        }
+        found = {at for at, task in enumerate(self.tasks) if metadata_text(task, drift.key) in drift.values}
         if not found:
             raise ConfigError(
                 f"drift: no task has {drift.key}={' or '.join(sorted(drift.values))} in its metadata"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sipbench.errors import ConfigError
 from sipbench.protocol.digests import seed_from
-from sipbench.splits.base import TaskLike
+from sipbench.splits.base import TaskLike, metadata_text
 
 __all__ = ["draw", "strata"]
 
@@ -33,7 +33,7 @@ def strata(tasks: Sequence[TaskLike], key: str | None) -> list[str]:
             "unknown" if value is None else f"quarter {1 + sum(value >= limit for limit in limits)}"
             for value in values
         ]
-    return ["unknown" if value is None else str(value)[:200] for value in values]
+    return [(metadata_text(task, key) or "unknown")[:200] for task in tasks]
 
 
 def draw(

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sipbench.errors import ConfigError
-from sipbench.protocol.digests import json_digest
-from sipbench.splits.base import TaskLike
+from sipbench.splits.base import TaskLike, metadata_text
 from sipbench.splits.duplicates import Duplicates
 from sipbench.splits.lsh import components
 
-__all__ = ["Unit", "bond", "units"]
+__all__ = ["Unit", "units"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,6 @@ class Unit:
 
     tasks: tuple[int, ...]
     name: str
-
-
-def bond(task: TaskLike, key: str) -> str | None:
-    """What ``task`` has under a metadata key, as text that equal values share; None if it has nothing."""
-    value = task.metadata.get(key)
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str) else json_digest(value)
 
 
 def units(
@@ -59,7 +50,7 @@ def units(
 
     link([task.family for task in tasks])
     for key in keep_together:
-        names = [bond(task, key) for task in tasks]
+        names = [metadata_text(task, key) for task in tasks]
         if not any(names):
             raise ConfigError(f"keep together by '{key}': no task has that in its metadata{_known(tasks)}")
         link(names)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.rules import Violation
 from sipbench.protocol.vocabulary import Split
-from sipbench.splits.base import TaskLike
+from sipbench.splits.base import TaskLike, metadata_text
 from sipbench.splits.duplicates import Duplicates, DuplicateSettings, Pair, near_duplicates
 
 __all__ = ["crossing_pairs", "duplicate_violations", "kept_together_violations", "near_duplicate_violations"]
@@ -89,16 +89,14 @@ def kept_together_violations(
 
 
 def _shared(manifest: SplitManifest, tasks: dict[str, TaskLike], keys: Sequence[str]) -> Iterator[Violation]:
-    from sipbench.splits.units import bond
-
     for key in keys:
         learned = {
-            bond(tasks[entry.id], key) for entry in manifest.tasks(Split.ADAPT) if entry.id in tasks
+            metadata_text(tasks[entry.id], key) for entry in manifest.tasks(Split.ADAPT) if entry.id in tasks
         } - {None}
         shared = [
             entry.id
             for entry in manifest.heldout
-            if entry.id in tasks and bond(tasks[entry.id], key) in learned
+            if entry.id in tasks and metadata_text(tasks[entry.id], key) in learned
         ]
         if shared:
             yield Violation(_RULE, f"held-out tasks share their '{key}' with adapt", tuple(sorted(shared)))

@@ -105,6 +105,7 @@ def build(
         _write(_own(found, chosen_seed, wanted or {}), output)
         return
     screened = records(screen)
+    _check_benchmark(found, screened)
     options = SplitOptions(
         sizes=wanted or DEFAULT_SIZES,
         keep_together=tuple(keep_together or ()),
@@ -120,6 +121,14 @@ def build(
         found.tasks, chosen_seed, options, benchmark_name=found.name, benchmark_version=found.version
     )
     _write(manifest, output)
+
+
+def _check_benchmark(found: TaskSource, screened: Sequence[RunRecord]) -> None:
+    from sipbench.errors import ConfigError
+
+    others = sorted({record.benchmark_name for record in screened} - {found.name})
+    if others and found.benchmark is not None:
+        raise ConfigError(f"--screen: these are attempts at '{others[0]}', the tasks are of '{found.name}'")
 
 
 def _write(manifest: SplitManifest, output: Path | None) -> None:
