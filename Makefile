@@ -5,28 +5,39 @@
 #   JOBS=N                   test processes (0: one, in the foreground)
 #   ARGS='...'               more arguments for the command that the target runs
 
-BIN := .venv/bin
+#   VENV=DIR                 another environment than .venv
+
+VENV ?= .venv
+BIN := $(VENV)/bin
 JOBS ?= auto
+
+# The parts that need engines; they have an environment of their own, so that `make demo` stays light.
+ENGINES := cards,harbor,judge,splits
+ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmarks/harbor tests/importers/harbor \
+	tests/adaptation tests/cli tests/examples)
 
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
 EXTRAS ?= splits
 
-.PHONY: help venv demo test check format bench calibrate schemas lock clean distclean
+.PHONY: help venv demo test test-engines check format bench calibrate schemas lock clean distclean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 # The interpreter is looked for only when a target needs it, and make itself says what is missing.
 venv: ## make or update .venv (the other targets do it by themselves)
 	@$(eval FOUND := $(shell sh scripts/find-python.sh '$(PYTHON)' 2>&1 || echo :none))\
 	$(if $(filter :none,$(FOUND)),$(error $(filter-out :none,$(FOUND))))\
-	sh scripts/venv.sh '$(FOUND)' '$(EXTRAS)'
+	sh scripts/venv.sh '$(FOUND)' '$(EXTRAS)' '$(VENV)'
 
 demo: venv ## the main job on the embedded benchmark: four arms, T0 to T2, about 20 seconds
 	@$(BIN)/sip demo $(ARGS)
 
 test: venv ## all tests
 	$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --dist worksteal $(if $(V),-v --durations=10) $(ARGS)
+
+test-engines: ## the tests of the parts that need engines (Harbor, cards, …), in .venv-engines
+	@$(MAKE) --no-print-directory test VENV=.venv-engines EXTRAS='$(ENGINES)' ARGS="$(ENGINE_TESTS) $(ARGS)"
 
 check: venv ## format, lint, types, and the promises of the repository
 	$(BIN)/ruff format --check .
@@ -56,4 +67,4 @@ clean: ## remove what the tools left
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## ... and .venv
-	rm -rf .venv
+	rm -rf .venv .venv-engines

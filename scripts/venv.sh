@@ -2,14 +2,14 @@
 # Makes .venv from a Python >= 3.12 and installs the package, editable, with its tools at the pinned
 # versions. Does nothing when the environment is what was asked for.
 #
-#   sh scripts/venv.sh PYTHON [EXTRAS]        EXTRAS: names of extras, separated by commas
+#   sh scripts/venv.sh PYTHON [EXTRAS [DIR]]      EXTRAS: names of extras, separated by commas; DIR: .venv
 #
 # Run it from the repository's root. Needs no uv: where there is none it is installed into .venv.
 set -eu
 
 python=$1
 extras=${2:-}
-venv=.venv
+venv=${3:-.venv}
 stamp=$venv/.sipbench
 
 # Digests rather than times: a checkout touches files that it does not change.
