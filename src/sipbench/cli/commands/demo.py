@@ -15,10 +15,11 @@ STUDY = Path(__file__).resolve().parents[2] / "study" / "demo.yaml"
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Study directory.", show_default=True)
     ] = DEFAULT_FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run the main job on the embedded benchmark: four arms, three repeats, T0 to T2. No key, no network."""
-    carry_out(STUDY, out, as_json=as_json)
+    carry_out(context, STUDY, out, as_json=as_json)

@@ -17,6 +17,7 @@ __all__ = ["carry_out", "run_command"]
 
 
 def run_command(
+    context: typer.Context,
     study: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.", show_default=False)],
     out: Annotated[
         Path | None,
@@ -41,27 +42,31 @@ def run_command(
 
     Exits with 0 when all is done, 1 when attempts are missing, 130 when interrupted.
     """
-    carry_out(study, out, concurrency=concurrency, retries=retries, allow=allow or (), as_json=as_json)
+    settings = {"concurrency": concurrency, "retries": retries, "allow": allow or ()}
+    carry_out(context, study, out, as_json=as_json, **settings)
 
 
-def carry_out(study: Path, out: Path | None, *, as_json: bool, **settings: Any) -> None:
+def carry_out(
+    context: typer.Context, study: Path, out: Path | None, *, as_json: bool, **settings: Any
+) -> None:
     """Run a study and print what came out; leaves with the command's status."""
     from sipbench.cli.output import print_json
     from sipbench.study.api import execute
     from sipbench.study.progress import progress_for
 
-    result = execute(study, out, progress=progress_for(), **settings)
+    quiet = context.parent is not None and bool(context.parent.params.get("quiet"))
+    result = execute(study, out, progress=progress_for(quiet=quiet), **settings)
     if as_json:
         print_json(_document(result))
     else:
-        _print(result)
+        _print(result, quiet=quiet)
     if result.interrupted:
         raise typer.Exit(INTERRUPTED)
     if result.missing:
         raise typer.Exit(1)
 
 
-def _print(result: StudyResult) -> None:
+def _print(result: StudyResult, *, quiet: bool) -> None:
     from sipbench.cli.output import console, printable
     from sipbench.report.tables import print_summary
 
@@ -74,7 +79,8 @@ def _print(result: StudyResult) -> None:
         sys.stderr.write(
             f"{result.missing} of {result.planned} attempts are missing; the same command goes on with them\n"
         )
-    sys.stderr.write(f"Study: {result.folder}\n")
+    if not quiet:
+        sys.stderr.write(f"Study: {result.folder}\n")
 
 
 def _document(result: StudyResult) -> dict[str, Any]:
