@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sipbench.protocol.manifest import Crossfit, ReplaySelection
-from sipbench.protocol.vocabulary import PathType, Phase, Split
+from sipbench.protocol.vocabulary import PathType, Split
 from sipbench.stats.changes import EMPTY, Change, Pair, crossfit_against
 from sipbench.stats.contrasts import (
     Contrast,
@@ -106,8 +106,7 @@ def over_adaptations(
     if subject.path_type in (PathType.FROZEN, PathType.ORACLE) or change.crossfit is not None:
         return None
     pair = change.pair
-    own = subject.arm.repeated_means(pair.split)
-    columns = [_column(own, repeat, pair, shared=shared) for repeat in subject.arm.repeats]
+    columns = [_column(subject.arm, repeat, pair, shared=shared) for repeat in subject.arm.repeats]
     columns = [column for column in columns if column]
     if len(columns) < 2:
         return None
@@ -122,11 +121,12 @@ def over_adaptations(
     return method_scope(cells, cluster_labels(ids, merged_families(subject, control)), alpha)
 
 
-def _column(
-    cells: Mapping[tuple[Phase, int], TaskMeans], repeat: int, pair: Pair, *, shared: bool
-) -> dict[str, float]:
-    after = _by_task(cells.get((pair.after, repeat), EMPTY))
-    return after if shared else _less(after, _by_task(cells.get((pair.before, repeat), EMPTY)))
+def _column(arm: ArmTable, repeat: int, pair: Pair, *, shared: bool) -> dict[str, float]:
+    before, after = (
+        _by_task(arm.repeated_means.get((phase, pair.split), {}).get(repeat, EMPTY))
+        for phase in (pair.before, pair.after)
+    )
+    return after if shared else _less(after, before)
 
 
 def _control_column(control: ArmTable, pair: Pair, *, shared: bool) -> dict[str, float]:

@@ -124,7 +124,7 @@ def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: floa
     for repeat in arm.repeats:
         of_repeat = _fit(arm, change, rule, alpha, repeat)
         if not isinstance(of_repeat, str) and of_repeat.estimate is not None:
-            cell = arm.repeated_means(change.pair.split)[change.pair.after, repeat]
+            cell = _in_repeat(arm, change.pair, change.pair.after, repeat)
             after = float(np.sum(of_repeat.weights * _of(cell, _common(arm, change, repeat))))
             pairs[repeat] = (after - of_repeat.estimate, after, of_repeat.n)
     return Change(
@@ -176,9 +176,8 @@ def _fit(
     trials = arm.trials(change.pair.before, change.pair.split, repeat)
     if tasks is None:
         ids = change.plain.ids if repeat is None else _common(arm, change, repeat)
-        cell = change.after
-        if repeat is not None and ids:
-            cell = arm.repeated_means(change.pair.split)[change.pair.after, repeat]
+        pair = change.pair
+        cell = change.after if repeat is None else _in_repeat(arm, pair, pair.after, repeat)
         tasks = ids, _of(cell, ids)
     ids, after = tasks
     if trials.scores.shape[1] < 2 or not ids:
@@ -198,9 +197,13 @@ def _fit(
 
 def _common(arm: ArmTable, change: Change, repeat: int) -> tuple[str, ...]:
     """Tasks that one repeat counts in both phases, sorted."""
-    cells = arm.repeated_means(change.pair.split)
-    sides = (cells.get((phase, repeat), EMPTY) for phase in (change.pair.before, change.pair.after))
+    pair = change.pair
+    sides = (_in_repeat(arm, pair, phase, repeat) for phase in (pair.before, pair.after))
     return tuple(sorted(set.intersection(*(set(side.ids) for side in sides))))
+
+
+def _in_repeat(arm: ArmTable, pair: Pair, phase: Phase, repeat: int) -> TaskMeans:
+    return arm.repeated_means.get((phase, pair.split), {}).get(repeat, EMPTY)
 
 
 def _as_contrast(

@@ -144,15 +144,16 @@ class ArmTable:
         means = {key: counts.means for key, counts in self.counts.items()}
         return {key: cell for key, cell in means.items() if cell.ids}
 
-    def repeated_means(self, split: Split) -> dict[tuple[Phase, int], TaskMeans]:
-        """Mean of the counted attempts of each task, per phase and repeat."""
-        keys = ["phase", "repeat", "task_id"]
-        chosen = self._by_task.filter(pl.col("benchmark_split") == split.value)
-        chosen = chosen.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
-        return {
-            (Phase(phase), repeat): TaskMeans(tuple(cell["task_id"].to_list()), cell["value"].to_numpy())
-            for (phase, repeat), cell in chosen.partition_by("phase", "repeat", as_dict=True).items()
-        }
+    @cached_property
+    def repeated_means(self) -> dict[CellKey, dict[int, TaskMeans]]:
+        """Mean of the counted attempts of each task in each repeat, per phase and split."""
+        keys = ["phase", "benchmark_split", "repeat", "task_id"]
+        means = self._by_task.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
+        found: dict[CellKey, dict[int, TaskMeans]] = {}
+        for (phase, split, repeat), cell in means.partition_by(*keys[:3], as_dict=True).items():
+            tasks = TaskMeans(tuple(cell["task_id"].to_list()), cell["value"].to_numpy())
+            found.setdefault((Phase(phase), Split(split)), {})[repeat] = tasks
+        return found
 
     def trials(self, phase: Phase, split: Split, repeat: int | None = None) -> Trials:
         """The counted attempts of each task as a table, in the order of repeat and attempt.
@@ -188,20 +189,24 @@ class ArmTable:
     @cached_property
     def repeat_means(self) -> dict[CellKey, dict[int, tuple[float, int]]]:
         """Per phase and split, repeat to (mean over tasks, tasks)."""
-        by_task = self._by_task
-        means = by_task.group_by("phase", "benchmark_split", "repeat").agg(_mean(), pl.len().alias("n"))
         return {
-            key: {r: (value, n) for r, value, n in cell.select("repeat", "value", "n").iter_rows()}
-            for key, cell in _cells(means)
+            key: {repeat: (_average(cell.means), len(cell.ids)) for repeat, cell in cells.items()}
+            for key, cells in self.repeated_means.items()
         }
 
     def paired(self, split: Split, before: Phase, after: Phase) -> dict[int, tuple[float, float, int]]:
         """Per repeat: mean before and mean after over the tasks counted in both, and their number."""
-        cell = self._by_task.filter(pl.col("benchmark_split") == split.value)
-        sides = [cell.filter(pl.col("phase") == phase.value) for phase in (before, after)]
-        both = sides[0].join(sides[1], on=["repeat", "task_id"], suffix="_after")
-        means = both.group_by("repeat").agg(_mean(), _mean("value_after"), pl.len().alias("n"))
-        return {repeat: (old, new, n) for repeat, old, new, n in means.iter_rows()}
+        old, new = (self.repeated_means.get((phase, split), {}) for phase in (before, after))
+        found = {}
+        for repeat in sorted(old.keys() & new.keys()):
+            left, right = old[repeat], new[repeat]
+            _, rows, columns = np.intersect1d(
+                np.asarray(left.ids), np.asarray(right.ids), assume_unique=True, return_indices=True
+            )
+            if rows.size:
+                means = _average(left.means[rows]), _average(right.means[columns])
+                found[repeat] = (*means, int(rows.size))
+        return found
 
     def statuses(self) -> dict[CellKey, dict[Status, int]]:
         """How many attempts ended how, per phase and split."""
@@ -233,8 +238,13 @@ class ArmTable:
         return self._counted().group_by(keys).agg(_mean())
 
 
-def _mean(column: str = "value") -> pl.Expr:
-    return pl.col(column).sort().mean()
+def _mean() -> pl.Expr:
+    return pl.col("value").sort().mean()
+
+
+def _average(means: Floats) -> float:
+    """A mean that does not depend on the names of the tasks either."""
+    return float(np.sort(means).mean())
 
 
 def _cells(frame: pl.DataFrame) -> Iterator[tuple[CellKey, pl.DataFrame]]:

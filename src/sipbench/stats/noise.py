@@ -58,7 +58,7 @@ def floor_of(
 
 def _between_repeats(arm: ArmTable, phase: Phase, split: Split) -> tuple[float, float] | None:
     """Mean variance of a task's mean between repeats, and attempts per task and repeat behind it."""
-    repeated = {r: cell for (at, r), cell in arm.repeated_means(split).items() if at is phase}
+    repeated = arm.repeated_means.get((phase, split), {})
     if len(repeated) < 2:
         return None
     ids = sorted(set.intersection(*(set(cell.ids) for cell in repeated.values())))

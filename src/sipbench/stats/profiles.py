@@ -21,8 +21,8 @@ from sipbench.stats.means import ArmTable
 
 __all__ = ["Bundle", "PhaseMean", "Profile", "bundles", "profile"]
 
-# Coarser and coarser, until the lines can be told apart; all divide 1 evenly.
-_STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
+# Finer than any difference that can be seen, then coarser and coarser; all divide 1 evenly.
+_STEPS = (1e-6, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,16 @@ class Bundle:
 
 
 def bundles(found: Profile, limit: int) -> list[Bundle]:
-    """The lines of a profile: a task each, or tasks of alike scores together where they are many.
+    """The lines of a profile: tasks that went alike together.
 
-    Tasks are alike if their scores round to the same multiples of a step, the finest one that leaves at
-    most ``limit`` bundles; a bundle shows the mean of its tasks, not the rounded value.
+    Tasks are alike if they have the same scores; where that leaves more than ``limit`` lines, if their
+    scores round to the same multiples of a step, the finest that leaves few enough. A bundle shows the
+    mean of its tasks, not the rounded value.
 
     Args:
         found: The profile.
         limit: The most lines that can be drawn.
     """
-    if len(found.ids) <= limit:
-        return [Bundle(_known(row), 1, task) for task, row in zip(found.ids, found.scores, strict=True)]
     grouped: dict[tuple[int, ...], list[int]] = {}
     for step in _STEPS:
         grouped = _grouped(found.scores, step)
