@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from sipbench.errors import EngineError
-from sipbench.sandbox.box import BoxEndedError, TimedOutError
+from sipbench.sandbox.endings import BoxEndedError, TimedOutError
 from sipbench.sandbox.keeper.files import unpack
 from sipbench.sandbox.limits import Limits
 from sipbench.sandbox.policy import Policy

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sipbench.errors import EngineError
-from sipbench.sandbox.box import Box, BoxEndedError, TimedOutError
+from sipbench.sandbox.box import Box
+from sipbench.sandbox.endings import BoxEndedError, TimedOutError
 from sipbench.sandbox.policy import Policy
 from sipbench.sandbox.streams import Capture
 from tests.sandbox.conftest import Place, wait_for

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sipbench.cli.commands.clean import clean
 from sipbench.cli.commands.demo import demo
 from sipbench.cli.commands.import_ import import_command
 from sipbench.cli.commands.plan import plan
@@ -50,6 +51,7 @@ def _common(
     configure(verbose=verbose, quiet=quiet)
 
 
+app.command("clean")(clean)
 app.command("demo")(demo)
 app.command("import")(import_command)
 app.command("plan")(plan)

@@ -17,24 +17,17 @@ from typing import Any
 from sipbench.errors import EngineError
 from sipbench.sandbox import launcher
 from sipbench.sandbox.bwrap import UID_COUNT, Binary, Machine, Plan, arguments
+from sipbench.sandbox.endings import BoxEndedError, TimedOutError
 from sipbench.sandbox.keeper import wire
 from sipbench.sandbox.limits import GROUP_PREFIX, Held, Limits
 from sipbench.sandbox.policy import DEFAULT_ENV
 from sipbench.sandbox.streams import OUTPUT_LIMIT, Capture, OutputHandler, Streams
 from sipbench.sandbox.threads import in_thread
 
-__all__ = ["Bind", "Box", "BoxEndedError", "Done", "Layout", "TimedOutError"]
+__all__ = ["Bind", "Box", "Done", "Layout"]
 
 _Answer = tuple[dict[str, Any], list[int]]
 _KILL_PATIENCE = 30.0
-
-
-class BoxEndedError(EngineError):
-    """The box is no longer running; the message says why."""
-
-
-class TimedOutError(EngineError):
-    """A command ran longer than allowed and was ended with all of its session."""
 
 
 @dataclass(frozen=True)

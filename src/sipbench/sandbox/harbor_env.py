@@ -29,8 +29,9 @@ from pydantic import Field
 
 from sipbench.errors import EngineError
 from sipbench.sandbox import transfer
-from sipbench.sandbox.box import Box, BoxEndedError, TimedOutError
+from sipbench.sandbox.box import Box
 from sipbench.sandbox.egress import Egress
+from sipbench.sandbox.endings import BoxEndedError, TimedOutError
 from sipbench.sandbox.image import Image, lay_out
 from sipbench.sandbox.layers import Builder
 from sipbench.sandbox.limits import Limits

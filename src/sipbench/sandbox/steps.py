@@ -10,10 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from sipbench.errors import EngineError
 from sipbench.sandbox.base import Base
-from sipbench.sandbox.box import Box, TimedOutError
+from sipbench.sandbox.box import Box
 from sipbench.sandbox.bwrap import Machine
 from sipbench.sandbox.context import Context
 from sipbench.sandbox.dockerfile import Copy, Dockerfile, Run, Step, Workdir
+from sipbench.sandbox.endings import TimedOutError
 from sipbench.sandbox.transfer import As, upload_dir, upload_file
 
 __all__ = ["Worker", "check_steps", "has_program"]

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sipbench.cli.main import run
+from sipbench.cli.sip import app
+from sipbench.sandbox.store import Store
+
+
+def test_layers_that_nothing_uses_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.open(tmp_path / "store")
+    (store.root / "layers" / "some-layer").mkdir(parents=True)
+    monkeypatch.setattr("sys.argv", ["sip", "clean", "--store", str(store.root), "--json"])
+    assert run(app, "sip") == 0
+    assert json.loads(capsys.readouterr().out) == {"removed": ["layers/some-layer"], "in_use": []}
+    assert list((store.root / "layers").iterdir()) == []
