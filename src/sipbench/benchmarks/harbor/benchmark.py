@@ -54,7 +54,7 @@ class HarborBenchmark(Benchmark):
             ConfigError: A folder of ``python_path`` is not there.
         """
         super().__init__(options, base=base)
-        self.root = base / options.tasks
+        self.root = (base / options.tasks).absolute()
         self.name = options.benchmark_name
         self.version = options.benchmark_version
         key = f", reward {options.reward_key}" if options.reward_key else ""
@@ -152,7 +152,7 @@ class HarborBenchmark(Benchmark):
         self, task: Task, path_type: PathType, seed: int, context: AttemptContext, stack: ExitStack
     ) -> tuple[Setup, AgentState]:
         folder = self._unchanged(task)
-        state = read_state(context.state, folder.path.name, self.base)
+        state = read_state(context.state.absolute(), folder.path.name, self.base)
         if state.for_tasks and not state.skills:
             raise EngineError(f"{task.id}: ships no skills, so there are none to give; use `exclude`")
         inject = self._injects(context.agent, folder, state, path_type)
@@ -170,7 +170,7 @@ class HarborBenchmark(Benchmark):
         )
         setup = Setup(
             task=target,
-            folder=context.workdir,
+            folder=context.workdir.absolute(),
             name=_trial_name(folder, context),
             agent=agent,
             environment=self._environment.model_copy(deep=True),
