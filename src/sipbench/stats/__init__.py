@@ -5,10 +5,21 @@ From attempts to a summary:
 =================  =====================================================================
 ``tables``         run records as columns, read with every check or trusted
 ``means``          rows of the summary; task means, per task first, then per repeat
+``tallies``        the plan laid over the attempts: what was asked for and what became of it
+``changes``        a change between two phases: paired, or cross-fitted where replay is
+``control``        which frozen arm an arm is compared with
+``adjusted``       difference in differences, and tasks by adaptations
 ``estimates``      the metrics of one row: value, sd over repeats, interval
+``noise``          noise floors, variance parts and pass rates of a cell
+``taskwise``       the change of each task, raw and shrunken
+``replay``         how replay was chosen, and what that alone does to BR
+``inference``      a finding: a change with all that a verdict rests on
+``judgement``      findings to verdicts, Holm over the arms
 ``spending``       what learning cost, apart from what evaluation cost
 ``caveats``        what a reader must know of a row, as typed warnings
-``summarize``      all of it: attempts in, ``Summary`` out
+``entries``        estimates as the summary's models hold them
+``rows``           all of it, per arm
+``summarize``      attempts in, ``Summary`` out
 =================  =====================================================================
 
 The estimators (import the module you need: the package alone loads neither them nor scipy):
@@ -26,6 +37,7 @@ The estimators (import the module you need: the package alone loads neither them
 ``shrinkage``      empirical-Bayes deltas per task
 ``power``          noise floor, detectable effect, testable margin, sizes needed
 ``bootstrap``      family bootstrap, for statistics without a closed form only
+``undercoverage``  when the default interval is known to be too narrow
 ``verdicts``       the words: improved, worse, no evidence, inconclusive, retained, loss, ...
 ``calibrate``      simulations that all of these must pass
 =================  =====================================================================
