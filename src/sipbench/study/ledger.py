@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +23,8 @@ from sipbench.study.directory import StudyDirectory
 from sipbench.study.journal import Event, Finished
 
 __all__ = ["Ledger"]
+
+_GATHER_SECONDS = 0.01
 
 
 class Ledger:
@@ -105,6 +108,9 @@ class Ledger:
                     self._wanted.wait()
                 if not self._pending:
                     return
+            # Little depends on one attempt, and a sync costs the same for many.
+            time.sleep(_GATHER_SECONDS)
+            with self._wanted:
                 pending, self._pending = self._pending, []
                 dirty, self._dirty = self._dirty, set()
             error: StudyError | None = None
