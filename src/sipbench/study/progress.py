@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ class Live(Progress):
 
     def __init__(self) -> None:
         self._live: Any = None
+        self._diverted: list[tuple[logging.StreamHandler[Any], Any]] = []
 
     def begin(self, standing: Standing) -> None:
         """Draw it the first time."""
@@ -79,7 +81,13 @@ class Live(Progress):
 
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._live = RichLive(rendered(standing), console=console, auto_refresh=False, transient=True)
+        before = sys.stderr
         self._live.start()
+        # What is logged meanwhile goes above the table instead of through it.
+        for handler in logging.getLogger("sipbench").handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
+                self._diverted.append((handler, before))
+                handler.setStream(sys.stderr)
 
     def show(self, standing: Standing) -> None:
         """Draw it again."""
@@ -87,6 +95,8 @@ class Live(Progress):
 
     def end(self, standing: Standing) -> None:
         """Leave the last line behind."""
+        for handler, stream in self._diverted:
+            handler.setStream(stream)
         self._live.stop()
         self._live.console.print(f"{standing.name}: {headline(standing)}")
 

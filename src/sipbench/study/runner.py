@@ -101,6 +101,7 @@ class _Runner:
         self._agenda = Agenda(session.design.plan, done=session.records.keys(), made=session.made.keys())
         self._spending = _spent_before(session)
         self._stop = asyncio.Event()
+        self._unsettled = 0  # handed out by the agenda, which has not heard yet what became of it
         self._broken: BaseException | None = None
         design = session.design
         self._attempting = Attempting(
@@ -155,15 +156,16 @@ class _Runner:
 
     async def _next(self) -> Slot | Step | None:
         while not self._stop.is_set():
-            startable = self._agenda.open > self._standing.running
+            startable = self._agenda.open > self._unsettled
             if startable and (cap := self._spending.reached(self._config.caps)):
                 self.stop(cap)
                 break
             item = self._agenda.take()
             if item is not None:
+                self._unsettled += 1
                 self._standing.running += 1
                 return item
-            if not self._standing.running:
+            if not self._unsettled:
                 break
             self._news.clear()
             await self._news.wait()
@@ -174,8 +176,9 @@ class _Runner:
         try:
             record = await self._attempting.make(slot)
         finally:
+            self._standing.running -= 1
             if record is None:
-                self._standing.running -= 1
+                self._unsettled -= 1
                 self._news.set()
         if record is None:
             return
@@ -183,15 +186,21 @@ class _Runner:
         self._standing.add(record)
         self._session.records[slot] = record
         # The lane goes on at once; what depends on this attempt waits until it is durable.
-        self._ledger.record(record).add_done_callback(lambda written: self._settled(slot, written))
+        self._ledger.record(record).add_done_callback(lambda written: self._written(slot, written))
 
-    def _settled(self, item: Slot | Step, written: asyncio.Future[None] | None = None) -> None:
-        self._standing.running -= 1
-        if written is not None and (error := written.exception()) is not None:
-            self._broken = self._broken or error
-            self.stop("the study cannot be written")
-        else:
-            self._agenda.settle(item)
+    def _written(self, slot: Slot, written: asyncio.Future[None]) -> None:
+        error = written.exception()
+        if error is None:
+            self._settle(slot)
+            return
+        self._broken = self._broken or error
+        self._unsettled -= 1
+        self.stop("the study cannot be written")
+        self._news.set()
+
+    def _settle(self, item: Slot | Step, *, made: bool = True) -> None:
+        self._unsettled -= 1
+        self._agenda.settle(item, made=made)
         self._news.set()
 
     async def _adapt(self, step: Step) -> None:
@@ -200,14 +209,14 @@ class _Runner:
         except AdaptationError as error:
             _log.error("arm '%s', repeat %d: %s", step.key.arm, step.key.repeat, error)
             self.ended.failures[step] = str(error)
+            self._settle(step, made=False)
+        else:
+            self._session.made[step.key] = record
+            self._spending.add(record)
+            self._standing.adapted()
+            self._settle(step)
+        finally:
             self._standing.running -= 1
-            self._agenda.settle(step, made=False)
-            self._news.set()
-            return
-        self._session.made[step.key] = record
-        self._spending.add(record)
-        self._standing.adapted()
-        self._settled(step)
 
     def _tried(self, tried: Try) -> None:
         self._standing.tried += 1
