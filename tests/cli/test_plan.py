@@ -7,6 +7,7 @@ import pytest
 
 from sipbench.cli.main import run
 from sipbench.cli.sip import app
+from tests.protocol.made import cell, write_lines
 
 STUDY = """
 name: try
@@ -66,3 +67,32 @@ def test_a_broken_rule_is_shown_and_refused_unless_allowed(
     allowed = ["--allow", "disjoint-ids", "--allow", "disjoint-families"]
     assert sip(monkeypatch, "plan", study, *allowed) == 0
     assert "Rule disjoint-ids: allowed" in capsys.readouterr().out
+
+
+def test_a_plan_says_what_the_study_could_show(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sip(monkeypatch, "plan", study, "--seconds-per-attempt", "100") == 0
+    printed = capsys.readouterr().out
+    assert "FG detectable: " in printed
+    assert "BR smallest testable margin: " in printed
+    assert "one repeat more" in printed
+    assert "10 tasks more" in printed
+    assert "Expected: 108 attempts, 1.5 hours" in printed
+    assert printed.strip().splitlines()[-1].startswith("It cannot answer its question: ")
+
+
+def test_a_pilot_takes_the_place_of_assumptions(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = cell("T0", "heldout", {"a": [1.0, 0.0], "b": [1.0, 1.0]}, wall_clock_seconds=36.0)
+    pilot = write_lines(study.parent / "pilot.jsonl", records)
+    assert sip(monkeypatch, "plan", study, "--pilot", pilot, "--json") == 0
+    outlook = json.loads(capsys.readouterr().out)["outlook"]
+    assert outlook["fg"]["noise"] == pytest.approx(0.25)
+    assert outlook["fg"]["measured"]
+    assert not outlook["br"]["measured"]
+    assert outlook["hours"] == pytest.approx(108 * 36 / 2 / 3600)
+    assert outlook["answers"] == "no"
+    assert sip(monkeypatch, "plan", study, "--pilot", study.parent / "none.jsonl") == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -36,6 +36,7 @@ def test_unknown_is_no_zero() -> None:
     (found,) = seen(*records).exposures([arm_key(records[0])])
     assert (found.attempts, found.given_known, found.given) == (2, 1, 1)
     assert (found.opened_known, found.opened) == (0, 0)
+    assert (found.given_share, found.opened_share) == (1.0, None)
 
 
 def test_a_skill_named_twice_in_one_attempt_counts_once() -> None:

@@ -72,9 +72,17 @@ def test_tasks_that_went_alike_share_a_line_that_shows_their_mean() -> None:
     scores = {"a": [0.0], "b": [0.02], "c": [1.0]}
     found = profile(arm(cell("T0", "heldout", scores)), Split.HELDOUT, 0.05)
     assert found is not None
+    assert [bundle.task for bundle in bundles(found, 3)] == ["a", "b", "c"]
     two = bundles(found, 2)
     assert [(bundle.n_tasks, bundle.task) for bundle in two] == [(2, None), (1, "c")]
     assert two[0].scores == (pytest.approx(0.01),)
+
+
+def test_the_same_scores_are_one_line_however_much_room_there_is() -> None:
+    scores = {"a": [0.5], "b": [0.25, 0.75], "c": [1.0]}
+    found = profile(arm(cell("T0", "heldout", scores)), Split.HELDOUT, 0.05)
+    assert found is not None
+    assert [(bundle.scores, bundle.n_tasks) for bundle in bundles(found, 10)] == [((0.5,), 2), ((1.0,), 1)]
 
 
 @given(

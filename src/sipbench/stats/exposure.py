@@ -69,6 +69,16 @@ class Exposure:
     opened: int
     skills: tuple[SkillUse, ...]
 
+    @property
+    def given_share(self) -> float | None:
+        """Share of the attempts of which it is known that were given a skill; None if of none."""
+        return self.given / self.given_known if self.given_known else None
+
+    @property
+    def opened_share(self) -> float | None:
+        """Share of the attempts of which it is known that opened a skill; None if of none."""
+        return self.opened / self.opened_known if self.opened_known else None
+
 
 @dataclass(slots=True)
 class _Count:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from sipbench.stats.planning import Outlook, Sketch
     from sipbench.study.design import Design
 
 
@@ -17,9 +18,21 @@ def plan(
         list[str] | None,
         typer.Option("--allow", metavar="RULE", help="Accept a broken split rule; it stays as a mark."),
     ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(metavar="RUNS", help="Attempts made before: measures their noise, cost and duration."),
+    ] = None,
+    cost_per_attempt: Annotated[
+        float | None, typer.Option(min=0, help="What an attempt costs, in the study's cost unit.")
+    ] = None,
+    seconds_per_attempt: Annotated[
+        float | None, typer.Option(min=0, help="How long an attempt takes.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show what a study would run: attempts, splits and their rules. Runs nothing.
+    """Show what a study would run and what it could show: attempts, splits, detectable effects.
+
+    Runs nothing.
 
     Exits with 2 if a split rule is broken that is not allowed.
     """
@@ -28,11 +41,59 @@ def plan(
     from sipbench.study.load import load_study
 
     design = resolve(load_study(study, overrides={"allow": allow}))
+    outlook = _outlook(design, pilot, cost_per_attempt, seconds_per_attempt)
     if as_json:
-        print_json(_document(design))
+        from sipbench.report.planning import outlook_document
+
+        print_json({**_document(design), "outlook": outlook_document(outlook)})
     else:
+        from sipbench.report.planning import outlook_lines
+
         _print(design)
+        for line in outlook_lines(outlook, design.config.analysis):
+            typer.echo(line)
     design.accepted()
+
+
+def _outlook(design: Design, pilot: Path | None, cost: float | None, seconds: float | None) -> Outlook:
+    from dataclasses import replace
+
+    from sipbench.protocol.folder import read_folder
+    from sipbench.stats.pilot import prices_of
+    from sipbench.stats.planning import Prices, foresee
+
+    settings = design.config.analysis
+    prices = Prices({})
+    if pilot is not None:
+        prices = prices_of(read_folder(pilot).runs if pilot.is_dir() else pilot, settings)
+    prices = replace(
+        prices,
+        cost=prices.cost if cost is None else cost,
+        seconds=prices.seconds if seconds is None else seconds,
+    )
+    return foresee(_sketch(design), settings, prices)
+
+
+def _sketch(design: Design) -> Sketch:
+    from sipbench.protocol.vocabulary import PathType, Split
+    from sipbench.stats.planning import Part, Sketch
+
+    config = design.config
+
+    def part(split: Split) -> Part | None:
+        tasks = design.manifest.tasks(split)
+        families = {task.family or (task.id,) for task in tasks}
+        return Part(len(tasks), len(families), config.attempts.of(split)) if tasks else None
+
+    paths = [arm.path_type for arm in design.arms.values()]
+    return Sketch(
+        part(Split.HELDOUT),
+        part(Split.REPLAY),
+        config.repeats,
+        PathType.FROZEN in paths and len(paths) > 1,
+        len(design.plan.slots),
+        config.concurrency,
+    )
 
 
 def _document(design: Design) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""What a plan promises, in words. All numbers are those of :mod:`sipbench.stats.planning`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from sipbench.protocol.settings import AnalysisSettings
+from sipbench.stats.planning import MORE_TASKS, SPREADS, Outlook, Panel, Range
+
+__all__ = ["outlook_document", "outlook_lines"]
+
+
+def outlook_lines(outlook: Outlook, settings: AnalysisSettings) -> Iterator[str]:
+    """What the study could show, what more of it would buy, what it costs; the verdict on it last.
+
+    Args:
+        outlook: What was computed.
+        settings: The declared choices.
+    """
+    yield f"With {settings.power:.0%} power, if true effects vary between tasks with an SD of " + " or ".join(
+        f"{spread:g}" for spread in SPREADS
+    )
+    if outlook.fg is not None:
+        yield from _panel("FG detectable", outlook.fg)
+        yield from _needed(outlook.fg, settings.sesoi, "SESOI")
+    if outlook.br is not None:
+        yield from _panel("BR smallest testable margin", outlook.br)
+        yield from _needed(outlook.br, settings.margin, "the margin")
+    yield _price(outlook, settings)
+    yield outlook.sentence
+
+
+def outlook_document(outlook: Outlook) -> dict[str, Any]:
+    """The same as plain JSON values."""
+    return asdict(outlook)
+
+
+def _panel(label: str, panel: Panel) -> Iterator[str]:
+    source = "measured" if panel.measured else "assumed"
+    yield f"  {label}: {_range(panel.detectable)}; one repeat more {_range(panel.one_repeat_more)}, " + (
+        f"{MORE_TASKS} tasks more {_range(panel.ten_tasks_more)}"
+    )
+    yield (
+        f"    two unchanged runs differ by up to {panel.floor * 100:.1f} points "
+        f"(variance of an attempt {panel.noise:.3f}, {source})"
+    )
+
+
+def _needed(panel: Panel, wanted: float | None, what: str) -> Iterator[str]:
+    if wanted is None or panel.tasks_needed.small is None:
+        return
+    yield (
+        f"    for {what} of {wanted * 100:.3g} points: {_count(panel.tasks_needed, 'task')}, "
+        f"or {_count(panel.repeats_needed, 'repeat')}"
+    )
+
+
+def _price(outlook: Outlook, settings: AnalysisSettings) -> str:
+    parts = [f"{outlook.attempts:,} attempts"]
+    if outlook.cost is not None:
+        parts.append(f"{outlook.cost:,.4g} {(settings.cost_unit or 'units').replace('_', ' ')}")
+    if outlook.hours is not None:
+        parts.append(f"{outlook.hours:.2g} hours" if outlook.hours < 10 else f"{outlook.hours:.0f} hours")
+    if outlook.cost is None and outlook.hours is None:
+        parts.append("what they cost is unknown (--pilot RUNS measures it)")
+    return f"  Expected: {', '.join(parts)}"
+
+
+def _range(found: Range) -> str:
+    ends = ["-" if end is None else f"{end * 100:.1f}" for end in (found.small, found.large)]
+    return f"{ends[0]} or {ends[1]} points"
+
+
+def _count(found: Range, noun: str) -> str:
+    ends = ["no number" if end is None else f"{end:,.0f}" for end in (found.small, found.large)]
+    if found.small is None and found.large is None:
+        return f"no number of {noun}s alone"
+    return f"{ends[0]} or {ends[1]} {noun}s" if ends[0] != ends[1] else f"{ends[0]} {noun}s"
