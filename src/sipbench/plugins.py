@@ -1,4 +1,4 @@
-"""Finds benchmarks, adaptations, executors and importers by name, through entry points.
+"""Finds benchmarks, adaptations, executors, formats and importers by name, through entry points.
 
 Built-in ones register in the same groups as everybody's. Each class carries an integer
 ``contract_version``; one written for another contract is refused when it is loaded.
@@ -14,9 +14,15 @@ from sipbench.errors import ConfigError, EngineError, MissingExtraError, Sipbenc
 
 __all__ = ["CONTRACT_VERSIONS", "Group", "load", "names", "suggestion"]
 
-type Group = Literal["benchmarks", "adaptations", "executors", "importers"]
+type Group = Literal["benchmarks", "adaptations", "executors", "formats", "importers"]
 
-CONTRACT_VERSIONS: dict[str, int] = {"benchmarks": 1, "adaptations": 1, "executors": 1, "importers": 1}
+CONTRACT_VERSIONS: dict[str, int] = {
+    "benchmarks": 1,
+    "adaptations": 1,
+    "executors": 1,
+    "formats": 1,
+    "importers": 1,
+}
 """The contract that this release offers, per group. It grows when an old plug-in would break."""
 
 

@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from sipbench.cli.asb_commands.draft_eval import draft_eval
+from sipbench.cli.asb_commands.export_workflow import export_workflow
 from sipbench.cli.asb_commands.leaks import leaks
 from sipbench.cli.asb_commands.run_eval import run_eval
+from sipbench.cli.asb_commands.show import show
 from sipbench.cli.asb_commands.validate import validate
 from sipbench.cli.main import run
 
@@ -52,9 +54,11 @@ def _common(
 
 
 app.command()(validate)
+app.command()(show)
 app.command()(draft_eval)
 app.command()(run_eval)
 app.command()(leaks)
+app.command()(export_workflow)
 
 
 def main() -> None:

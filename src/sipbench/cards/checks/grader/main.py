@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .kinds import EXISTENCE
-from .verdicts import PASS, Verdict
+from .verdicts import ERROR, FAIL, PASS, Verdict
 from .worker import decide
 
 __all__ = ["grade", "main", "reward_of"]
@@ -45,7 +45,7 @@ def grade(task: Mapping[str, Any], references: str) -> dict[str, Any]:
 
 
 def main(here: str, logs: str) -> int:
-    """Grade and write ``details.json`` and ``reward.json`` into ``logs``.
+    """Grade and write ``details.json``, ``ctrf.json`` and ``reward.json`` into ``logs``.
 
     Args:
         here: The folder with ``checks.json`` and ``references``.
@@ -53,14 +53,33 @@ def main(here: str, logs: str) -> int:
     """
     with open(os.path.join(here, "checks.json"), encoding="utf-8") as file:
         task = json.load(file)
-    result = grade(task, os.path.join(here, "references"))
+    os.makedirs(logs, exist_ok=True)
+    mode = os.stat(logs).st_mode & 0o7777
+    os.chmod(logs, 0o700)  # while programs of the submission may run, the reward is out of their reach
+    try:
+        result = grade(task, os.path.join(here, "references"))
+    finally:
+        os.chmod(logs, mode)
     for check in result["checks"]:
         sys.stdout.write(f"{check['outcome']:5} {check['id']} ({check['kind']}): {check['reason']}\n")
     sys.stdout.write(f"reward {result['reward']}\n")
-    os.makedirs(logs, exist_ok=True)
     _put(os.path.join(logs, "details.json"), json.dumps(result, indent=2))
+    _put(os.path.join(logs, "ctrf.json"), json.dumps(_ctrf(result), indent=2))
     _put(os.path.join(logs, "reward.json"), json.dumps({"reward": result["reward"]}))
     return 0
+
+
+def _ctrf(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdicts in the Common Test Report Format."""
+    statuses = {PASS: "passed", FAIL: "failed", ERROR: "other"}
+    tests = [
+        {"name": check["id"], "status": statuses[check["outcome"]], "duration": 0, "message": check["reason"]}
+        for check in result["checks"]
+    ]
+    counted = {status: sum(test["status"] == status for test in tests) for status in statuses.values()}
+    summary = {"tests": len(tests), **counted, "pending": 0, "skipped": 0, "start": 0, "stop": 0}
+    report = {"tool": {"name": "sipbench"}, "summary": summary, "tests": tests}
+    return {"reportFormat": "CTRF", "specVersion": "0.0.0", "results": report}
 
 
 def _put(path: str, text: str) -> None:
