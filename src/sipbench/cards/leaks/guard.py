@@ -150,11 +150,13 @@ class Guard:
 
 def _parts(data: bytes) -> Iterator[str]:
     """A file's text in overlapping parts, so that a large one takes no large memory."""
-    for encoding, mark in (("utf-16", b"\xff\xfe"), ("utf-16", b"\xfe\xff")):
-        if data.startswith(mark):
-            data = data.decode(encoding, "replace").encode("utf-8", "replace")
-    for start in range(0, max(1, len(data)), _PART):
-        yield data[max(0, start - _OVERLAP) : start + _PART].decode("utf-8", "replace")
+    readings = [data]
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        # Some text is written so; what only begins so is read as it stands as well.
+        readings.append(data.decode("utf-16", "replace").encode("utf-8", "replace"))
+    for reading in readings:
+        for start in range(0, max(1, len(reading)), _PART):
+            yield reading[max(0, start - _OVERLAP) : start + _PART].decode("utf-8", "replace")
 
 
 def _contents(path: str, data: bytes) -> Iterator[tuple[str, bytes]]:
