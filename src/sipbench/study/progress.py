@@ -115,11 +115,11 @@ def headline(standing: Standing) -> str:
     missing = {status: n for status, n in standing.statuses.items() if not status.is_graded}
     parts += [f"{n} {status.value.replace('_', ' ')}" for status, n in sorted(missing.items())]
     if standing.tried:
-        parts.append(f"{standing.tried} tries failed")
+        parts.append(f"{standing.tried} failed {'try' if standing.tried == 1 else 'tries'}")
     if standing.adaptations[1]:
         parts.append(f"{standing.adaptations[0]} of {standing.adaptations[1]} adaptations")
     if standing.cost_unit is not None:
-        unknown = f" and {standing.spent_unknown} attempts unknown" if standing.spent_unknown else ""
+        unknown = f" and {standing.spent_unknown} unknown" if standing.spent_unknown else ""
         parts.append(f"{_amount(standing.spent)} {standing.cost_unit.replace('_', ' ')}{unknown}")
     parts.append(f"{_duration(standing.seconds)}")
     left = standing.seconds_left

@@ -24,7 +24,7 @@ __all__ = ["WorkerDiedError", "WorkerProcess"]
 _log = logging.getLogger("sipbench.worker")
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from sipbench.study.executors.worker import main; main({fds})"
-_START_SECONDS = 120.0
+_START_SECONDS = 600.0
 _END_SECONDS = 5.0
 _LONGEST_LINE = 4096
 _LARGEST_FRAME = 1 << 32
