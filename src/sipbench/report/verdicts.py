@@ -1,0 +1,283 @@
+"""The verdict of each arm in sentences, with what it rests on: what a stranger reads first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sipbench.protocol.settings import AnalysisSettings
+from sipbench.protocol.summary import Estimate, LostAttempts, Row, Summary, Verdict
+from sipbench.protocol.vocabulary import PathType
+from sipbench.report.words import (
+    LABELS,
+    amount,
+    clean,
+    count,
+    headline,
+    interval,
+    points,
+    probability,
+    row_names,
+    share,
+    spent,
+)
+
+__all__ = ["ArmVerdict", "Fact", "Line", "Tone", "arm_verdicts", "in_one_sentence"]
+
+type Tone = Literal["good", "bad", "open"]
+
+_TONES: dict[str | None, Tone] = {
+    "improved": "good",
+    "retained": "good",
+    "persists": "good",
+    "worse": "bad",
+    "loss": "bad",
+    "decays": "bad",
+}
+_ABOUT = {"fg": "new tasks", "br": "old tasks", "pds": "new tasks, from T1 to T2"}
+_SAID = {
+    "improved": "gained {} points on new tasks",
+    "worse": "lost {} points on new tasks",
+    "no evidence": "no evidence of a change on new tasks",
+    "retained": "kept its old tasks",
+    "loss": "lost {} points on old tasks",
+    "persists": "what it scores on new tasks at T1 persists at T2",
+    "decays": "lost {} points on new tasks from T1 to T2",
+}
+_OPEN = {"fg": "gain on new tasks", "br": "retention of old tasks", "pds": "persistence from T1 to T2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is concluded of one metric.
+
+    Attributes:
+        metric: Its label.
+        about: What it is about, in words.
+        word: The verdict, or "no verdict".
+        tone: How it should look.
+        text: The finding with its numbers.
+        reasons: Why nothing stronger can be said.
+    """
+
+    metric: str
+    about: str
+    word: str
+    tone: Tone
+    text: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that a verdict rests on."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmVerdict:
+    """One arm.
+
+    Attributes:
+        name: Its name.
+        role: ``control``, ``oracle`` or ``adapted``.
+        path_type: How it may improve.
+        against: Name of its control arm, if it has one.
+        lines: What is concluded of FG, BR and PDS.
+        facts: Cost, coverage, detectable effect, noise floor and the rest.
+        warnings: Every warning of the row; those that keep it out of the main table come first.
+        main: Whether it belongs in the main comparison.
+    """
+
+    name: str
+    role: Literal["control", "oracle", "adapted"]
+    path_type: str
+    against: str | None
+    lines: tuple[Line, ...]
+    facts: tuple[Fact, ...]
+    warnings: tuple[str, ...]
+    main: bool
+
+
+def arm_verdicts(summary: Summary) -> tuple[ArmVerdict, ...]:
+    """The verdict of each arm: adapted arms first, then frozen ones, then the oracle."""
+    names = row_names(summary.rows)
+    found = [_arm(row, name, summary.settings) for row, name in zip(summary.rows, names, strict=True)]
+    order = ("adapted", "control", "oracle")
+    return tuple(sorted(found, key=lambda arm: order.index(arm.role)))
+
+
+def _arm(row: Row, name: str, settings: AnalysisSettings) -> ArmVerdict:
+    role: Literal["control", "oracle", "adapted"] = "adapted"
+    if row.path_type is PathType.FROZEN:
+        role = "control"
+    elif row.path_type is PathType.ORACLE:
+        role = "oracle"
+    return ArmVerdict(
+        name=name,
+        role=role,
+        path_type=row.path_type.value,
+        against=None if row.control is None else clean(row.control),
+        lines=tuple(_lines(row)),
+        facts=tuple(_facts(row, settings)),
+        warnings=tuple(clean(warning.message, 2000) for warning in row.warnings),
+        main=row.main_table,
+    )
+
+
+def _lines(row: Row) -> Iterator[Line]:
+    for metric, about in _ABOUT.items():
+        estimate: Estimate = getattr(row.metrics, metric)
+        if estimate.verdict is not None:
+            yield _judged(metric, about, estimate, estimate.verdict)
+        elif estimate.value is not None:
+            value, ends = headline(estimate)
+            text = f"{points(value)} points {interval(ends)}"
+            yield Line(LABELS[metric], about, "no verdict", "open", text, ())
+
+
+def _judged(metric: str, about: str, estimate: Estimate, verdict: Verdict) -> Line:
+    word = verdict.word or "no verdict"
+    return Line(
+        metric=LABELS[metric],
+        about=about,
+        word=word,
+        tone=_TONES.get(verdict.word, "open"),
+        text=_finding(estimate, verdict),
+        reasons=tuple(clean(reason, 2000) for reason in verdict.reasons),
+    )
+
+
+def _finding(estimate: Estimate, verdict: Verdict) -> str:
+    if verdict.value is None:
+        return clean(estimate.reason or "nothing can be computed", 2000)
+    lost = estimate.lost
+    if lost is not None and lost.gate != "verdict":
+        return _bounded(lost)
+    text = f"{points(verdict.value)} points {interval(verdict.interval)}"
+    if verdict.margin is not None:
+        text += f", where a loss of {points(verdict.margin, sign=False)} still counts as retained"
+    return text
+
+
+def _bounded(lost: LostAttempts) -> str:
+    """With too many attempts lost, only what they cannot change is said."""
+    if lost.low is None or lost.high is None:
+        return f"only {share(lost.coverage)} of the planned attempts count"
+    text = f"between {points(lost.low)} and {points(lost.high)} points"
+    if lost.outer_low is not None and lost.outer_high is not None:
+        text += f" (confidence limits {points(lost.outer_low)} and {points(lost.outer_high)})"
+    return f"{text}, depending on what the lost attempts would have scored; {share(lost.coverage)} count"
+
+
+def _facts(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
+    fg = row.metrics.fg
+    yield from _learning(row, settings)
+    yield Fact(
+        "Coverage",
+        f"{row.evaluation.counted:,} of {row.evaluation.planned:,} attempts count",
+        f"least {share(row.evaluation.least_coverage)} of a phase and split; "
+        f"a verdict needs {share(settings.coverage_gate)}",
+    )
+    if fg.detectable is not None:
+        effect = fg.detectable.effect
+        sesoi = settings.sesoi
+        against = "none declared" if sesoi is None else f"{points(sesoi, sign=False)} points"
+        yield Fact(
+            "Detectable effect",
+            "unknown" if effect is None else f"{points(effect, sign=False)} points",
+            f"of FG, with {share(fg.detectable.power)} power; smallest effect of interest: {against}",
+        )
+    if fg.noise_floor is not None:
+        floor = fg.noise_floor
+        source = "between repeats" if floor.source == "repeats" else "between attempts"
+        yield Fact(
+            "Noise floor",
+            f"{points(floor.value, sign=False)} points",
+            f"two runs of an unchanged agent stay below it; measured {source} of {clean(floor.arm)}",
+        )
+    yield Fact("Tasks", _tasks(row), f"{count(row.repeats, 'repeat')}{_attempts(fg)}")
+    yield from _tests(fg)
+    yield from _method(fg)
+
+
+def _learning(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
+    unit = settings.cost_unit
+    if unit is None:
+        yield Fact("Learning cost", "no cost unit declared")
+        return
+    cost = row.learning_cost
+    if cost is not None and cost.value is not None:
+        yield Fact("Learning cost", spent(cost.value, unit), "per repeat, evaluation not in it")
+    elif row.path_type not in (PathType.FROZEN, PathType.ORACLE):
+        yield Fact("Learning cost", "unknown", clean((cost.reason if cost else None) or "", 2000))
+    evaluation = row.evaluation_cost
+    if evaluation is not None and evaluation.n_attempts > evaluation.n_unknown:
+        unknown = (
+            f"and {count(evaluation.n_unknown, 'attempt')} unknown" if evaluation.n_unknown else "in all"
+        )
+        yield Fact("Evaluation cost", spent(evaluation.known, unit), unknown)
+
+
+def _tasks(row: Row) -> str:
+    parts = []
+    for noun, metric in (("new", row.metrics.fg), ("old", row.metrics.br)):
+        if metric.n_tasks:
+            families = metric.n_families != metric.n_tasks
+            extra = f" in {count(metric.n_families, 'family', 'families')}" if families else ""
+            parts.append(f"{metric.n_tasks:,} {noun}{extra}")
+    return ", ".join(parts) or "none"
+
+
+def _attempts(fg: Estimate) -> str:
+    if fg.verdict is None or fg.verdict.attempts is None:
+        return ""
+    before, after = (amount(mean) for mean in fg.verdict.attempts)
+    return f", {before} attempts of a task before and {after} after"
+
+
+def _tests(fg: Estimate) -> Iterator[Fact]:
+    verdict = fg.verdict
+    if verdict is None or verdict.p_value is None:
+        return
+    note = "sign-flip test by families"
+    if verdict.p_holm is not None:
+        note += f"; of the interval after Holm over the arms: {probability(verdict.p_holm)}"
+    yield Fact("p of no gain", probability(verdict.p_value), note)
+
+
+def _method(fg: Estimate) -> Iterator[Fact]:
+    method = fg.method
+    if method is None or method.value is None:
+        return
+    yield Fact(
+        "As a claim about the method",
+        f"{points(method.value)} points {interval(method.interval)}",
+        f"FG with its {count(method.n_adaptations, 'adaptation')} drawn as well as the tasks",
+    )
+
+
+def in_one_sentence(summary: Summary) -> str:
+    """What came out, arm by arm, for the top of a page."""
+    parts = []
+    for row, name in zip(summary.rows, row_names(summary.rows), strict=True):
+        said = [text for metric in _ABOUT if (text := _said(row, metric))]
+        if said:
+            against = f", against {clean(row.control)}" if row.control is not None else ""
+            parts.append(f"{name}{against}: {'; '.join(said)}.")
+    return " ".join(parts) or "No arm that adapts was measured before and after, so there is no verdict."
+
+
+def _said(row: Row, metric: str) -> str | None:
+    estimate: Estimate = getattr(row.metrics, metric)
+    verdict = estimate.verdict
+    # Of BR and PDS that were not measured nothing needs to be said here; that FG is missing does.
+    if verdict is None or (metric != "fg" and verdict.value is None):
+        return None
+    if verdict.word in _SAID:
+        return _SAID[verdict.word].format(points(abs(verdict.value or 0.0), sign=False))
+    return f"{_OPEN[metric]}: {'inconclusive' if verdict.word else 'no verdict'}"
