@@ -137,7 +137,7 @@ def _lines(summary: Summary, rows: Sequence[Row]) -> Iterator[tuple[str, list[st
         estimates = [getattr(row.metrics, name) for row in rows]
         if name in _ALWAYS or any(_is_shown(name, row) for row in summary.rows):
             yield label, [_estimate(name, estimate) for estimate in estimates]
-        if any(getattr(row.metrics, name).adjusted is not None for row in summary.rows):
+        if any(getattr(row.metrics, name).adjusted is not None for row in rows):
             yield "  vs control", [_adjusted(name, estimate) for estimate in estimates]
     yield from _judged(summary, rows)
     yield "tasks", [_tasks(row) for row in rows]

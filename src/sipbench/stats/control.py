@@ -35,10 +35,10 @@ def choose_control(
 
     Args:
         arm: The arm to compare.
-        path_type: Its path type; a frozen arm has no control.
+        path_type: Its path type; a frozen arm has no control, nor has an oracle, which does not learn.
         others: All arms with their path types.
     """
-    if path_type is PathType.FROZEN:
+    if path_type in (PathType.FROZEN, PathType.ORACLE):
         return ControlChoice(None)
     frozen = [
         other for other, path in others if path is PathType.FROZEN and other.identity[:2] == arm.identity[:2]
