@@ -64,7 +64,7 @@ def test_p1_configurations_that_differ_in_arguments_are_not_merged(tmp_path: Pat
         # What Harbor makes of it: one evaluation, pass@2 of 1.
         stats={"n_retries": 0, "evals": {"worker__m__adhoc": {"pass_at_k": {"2": 1.0}}}},
     )
-    with pytest.raises(RecordError, match="trials of 2 configurations.*1: worker, p/m, arguments"):
+    with pytest.raises(RecordError, match=r"trials of 2 configurations.*1: worker, p/m, arguments"):
         imported(job)
     one = [imported(job, configuration=number)[0].record for number in (1, 2)]
     assert sorted(record.score or 0 for record in one) == [0.0, 1.0]
@@ -80,7 +80,7 @@ def test_p1_configurations_that_differ_in_skills_are_not_merged(tmp_path: Path) 
 
 
 def test_p2_means_are_recomputed_from_trials(tmp_path: Path) -> None:
-    """Of four trials Harbor's mean would hold 1.0 (the verifier's timeout leaves) and 0.0 (KeyError stays)."""
+    """Harbor's mean leaves the timeout of the verifier out and takes the KeyError as 0."""
     job = make_job(
         tmp_path / "job",
         result("a"),
@@ -237,7 +237,7 @@ def test_the_name_of_a_step_leads_nowhere_else(tmp_path: Path) -> None:
 
 def test_jobs_that_share_a_place_are_refused(tmp_path: Path) -> None:
     first, second = make_job(tmp_path / "a", result()), make_job(tmp_path / "b", result())
-    with pytest.raises(RecordError, match="stands in .*a and in .*b"):
+    with pytest.raises(RecordError, match=r"stands in .*a and in .*b"):
         list(read_files(make_importer("harbor", {}), [first, second], PLACE))
 
 

@@ -121,6 +121,7 @@ class HarborBenchmark(Benchmark):
         """Ask the sandbox and the agents' models whether attempts can begin."""
         load_harbor()
         sandboxes.preflight(self._environment)
+        sandboxes.check_tasks(self._environment, [task.path for task in self._folders.values()])
         for agent in self._checked.values():
             agents.check_keys(agent, self.options.agent_environment)
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sipbench.benchmarks.harbor.engine import load_harbor
-from sipbench.errors import ConfigError, EngineError
+from sipbench.errors import ConfigError, EngineError, MissingExtraError
 
-__all__ = ["AUTO", "BWRAP", "BWRAP_CLASS", "environment_config", "preflight", "resolved"]
+__all__ = ["AUTO", "BWRAP", "BWRAP_CLASS", "check_tasks", "environment_config", "preflight", "resolved"]
 
 AUTO = "auto"
 BWRAP = "bwrap"
 BWRAP_CLASS = "sipbench.sandbox.harbor_env:BwrapEnvironment"
 
 _PATIENCE_SECONDS = 10
+_SHOWN = 5
 _PATHS = ("base", "store")  # options of the bubblewrap sandbox that are relative to the study file
+
+_log = logging.getLogger(__name__)
 
 
 @cache
@@ -93,3 +97,35 @@ def preflight(config: Any) -> None:
         raise EngineError(f"sandbox: {error}") from None
     except (ValueError, TypeError, ImportError) as error:
         raise EngineError(f"sandbox: {' '.join(str(error).split())}") from None
+
+
+def check_tasks(config: Any, tasks: Sequence[Path]) -> None:
+    """Say which tasks the bubblewrap sandbox cannot run, before any attempt; other environments know later.
+
+    A study may leave such tasks out of its splits, so that they are an error only where nothing is left.
+
+    Raises:
+        EngineError: None of the tasks can be run.
+    """
+    if config.import_path != BWRAP_CLASS:
+        return
+    from sipbench.sandbox.harbor_env import BwrapOptions
+    from sipbench.sandbox.task import check_task
+
+    options = BwrapOptions.model_validate(dict(config.kwargs)).sandbox()
+    refused = []
+    for task in tasks:
+        try:
+            check_task(task, options)
+        except MissingExtraError:
+            raise
+        except (EngineError, ValueError) as error:
+            refused.append(f"{task.name}: {' '.join(str(error).split())}")
+    if not refused:
+        return
+    more = f"; and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
+    listed = "; ".join(refused[:_SHOWN]) + more
+    said = f"{len(refused)} of {len(tasks)} tasks cannot be run in the sandbox: {listed}"
+    if len(refused) == len(tasks):
+        raise EngineError(f"{said}; choose another `sandbox`")
+    _log.warning("%s; name them in `exclude`, or choose another `sandbox`", said)
