@@ -10,6 +10,7 @@
     ├── EngineError       a benchmark or its engine cannot run what was asked
     ├── AdaptationError   an adaptation failed or produced no usable agent state
     ├── CardError         a card, capsule or check cannot be read or is invalid
+    ├── SkillError        a skill or a collection of skills cannot be read, written or served
     └── MissingExtraError an optional dependency is not installed
 
 Every message is one line that says what is wrong, where, and what to do. The
@@ -26,6 +27,7 @@ __all__ = [
     "MissingExtraError",
     "RecordError",
     "SipbenchError",
+    "SkillError",
     "SplitError",
     "StudyError",
 ]
@@ -63,6 +65,10 @@ class AdaptationError(SipbenchError):
 
 class CardError(SipbenchError):
     """A card, capsule or check cannot be read or is invalid."""
+
+
+class SkillError(SipbenchError):
+    """A skill or a collection of skills cannot be read, written or served."""
 
 
 class MissingExtraError(SipbenchError):

@@ -12,6 +12,7 @@ from sipbench.cli.asb_commands.export_workflow import export_workflow
 from sipbench.cli.asb_commands.leaks import leaks
 from sipbench.cli.asb_commands.run_eval import run_eval
 from sipbench.cli.asb_commands.show import show
+from sipbench.cli.asb_commands.skills import app as skills
 from sipbench.cli.asb_commands.validate import validate
 from sipbench.cli.main import run
 
@@ -59,6 +60,7 @@ app.command()(draft_eval)
 app.command()(run_eval)
 app.command()(leaks)
 app.command()(export_workflow)
+app.add_typer(skills, name="skills")
 
 
 def main() -> None:
