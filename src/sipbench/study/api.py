@@ -28,12 +28,9 @@ from sipbench.study.load import LoadedStudy, load_study
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.progress import Progress
 from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
-from sipbench.study.session import Session, declared_at, reopen, take_up
-from sipbench.study.standing import Standing
+from sipbench.study.session import Session, declared_at, take_up
 
 __all__ = ["StudyResult", "execute", "execute_design", "run_study"]
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,40 +139,24 @@ def _executor(loaded: LoadedStudy) -> type[Executor]:
 
 def _run(session: Session, executor: type[Executor], progress: Progress, pause_seconds: float) -> StudyResult:
     design, ended = session.design, Ended()
-    again = reopen(session)
-    if again:
-        _log.warning("%s: trying %d attempts again that ended without a grade", session.directory.root, again)
-    if len(session.records) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
+    if len(session.done) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
         guarded(f"benchmark '{design.benchmark.name}'", design.benchmark.preflight)
-        work = run_session(session, executor, _standing(session), progress, pause_seconds=pause_seconds)
-        ended = _complete(work)
+        ended = _complete(run_session(session, executor, progress, pause_seconds=pause_seconds))
     return _result(session, ended)
 
 
-def _standing(session: Session) -> Standing:
-    standing = Standing.of(session.design)
-    for record in session.records.values():
-        standing.add(record, earlier=True)
-    for _ in session.made:
-        standing.adapted()
-    return standing
-
-
 def _result(session: Session, ended: Ended) -> StudyResult:
-    directory, records = session.directory, session.records
-    summary = None
-    if records and not ended.interrupted:
-        summary = _summarized(directory)
-    ungraded = sum(record.status.is_missing for record in records.values())
+    directory, recorded = session.directory, len(session.done)
+    ungraded = sum(status.is_missing for status in session.done.values())
     return StudyResult(
         folder=directory.root,
         planned=len(session.design.plan.slots),
-        recorded=len(records),
+        recorded=recorded,
         ungraded=ungraded,
         problems=tuple(_problems(session, ended, ungraded)),
         stopped=ended.stopped,
         interrupted=ended.interrupted,
-        summary=summary,
+        summary=_summarized(directory) if recorded and not ended.interrupted else None,
     )
 
 

@@ -15,7 +15,6 @@ from sipbench.protocol.records import Try
 from sipbench.study.adapting import Adaptations
 from sipbench.study.agenda import Agenda
 from sipbench.study.attempting import Attempting
-from sipbench.study.caps import Spending
 from sipbench.study.executors.base import Executor, Recipe
 from sipbench.study.journal import Planned, Stopped
 from sipbench.study.ledger import Ledger
@@ -55,7 +54,6 @@ class Ended:
 async def run_session(
     session: Session,
     kind: type[Executor],
-    standing: Standing,
     progress: Progress,
     *,
     pause_seconds: float = PAUSE_SECONDS,
@@ -65,8 +63,7 @@ async def run_session(
     Args:
         session: The study, taken up.
         kind: What carries out its jobs.
-        standing: Is kept up to date.
-        progress: Is shown ``standing`` again and again.
+        progress: Is shown again and again how it stands.
         pause_seconds: Before the second try after an infrastructure error.
 
     Raises:
@@ -80,9 +77,9 @@ async def run_session(
         Ledger(session.directory) as ledger,
         kind(recipe, concurrency=design.config.concurrency) as executor,
     ):
-        runner = _Runner(session, standing, ledger, executor, pause_seconds)
+        runner = _Runner(session, ledger, executor, pause_seconds)
         ledger.note(runner.planned())
-        with _showing(standing, progress), runner.hearing_signals():
+        with _showing(session.standing, progress), runner.hearing_signals():
             await runner.run()
         ended = runner.ended
         ledger.note(Stopped(reason=ended.stopped or "nothing left to do"))
@@ -90,16 +87,14 @@ async def run_session(
 
 
 class _Runner:
-    def __init__(
-        self, session: Session, standing: Standing, ledger: Ledger, executor: Executor, pause_seconds: float
-    ) -> None:
+    def __init__(self, session: Session, ledger: Ledger, executor: Executor, pause_seconds: float) -> None:
         self._session = session
-        self._standing = standing
+        self._standing = session.standing
         self._ledger = ledger
         self.ended = Ended()
         self._config = session.design.config
-        self._agenda = Agenda(session.design.plan, done=session.records.keys(), made=session.made.keys())
-        self._spending = _spent_before(session)
+        self._agenda = Agenda(session.design.plan, done=session.done.keys(), made=session.made.keys())
+        self._spending = session.spending
         self._stop = asyncio.Event()
         self._unsettled = 0  # handed out by the agenda, which has not heard yet what became of it
         self._broken: BaseException | None = None
@@ -127,7 +122,7 @@ class _Runner:
             sipbench_version=version("sipbench"),
             attempts=len(plan.slots),
             adaptations=len(plan.steps),
-            finished=len(self._session.records),
+            finished=len(self._session.done),
         )
 
     async def run(self) -> None:
@@ -182,9 +177,7 @@ class _Runner:
                 self._news.set()
         if record is None:
             return
-        self._spending.add(record)
-        self._standing.add(record)
-        self._session.records[slot] = record
+        self._session.add(slot, record)
         # The lane goes on at once; what depends on this attempt waits until it is durable.
         self._ledger.record(record).add_done_callback(lambda written: self._written(slot, written))
 
@@ -256,18 +249,6 @@ class _Runner:
         finally:
             for number in heard:
                 loop.remove_signal_handler(number)
-
-
-def _spent_before(session: Session) -> Spending:
-    spending = Spending(seconds_before=session.history.seconds)
-    for record in session.records.values():
-        spending.add(record, *record.tries)
-    spending.add(*session.made.values())
-    recorded = {record.run_id for record in session.records.values()}
-    for run_id, tries in session.history.tries.items():
-        if run_id not in recorded:
-            spending.add(*tries)
-    return spending
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sipbench.errors import StudyError
@@ -19,7 +19,8 @@ from sipbench.protocol.jsonl import (
 )
 from sipbench.protocol.manifest import Preregistered
 from sipbench.protocol.records import RunRecord, Try
-from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.protocol.vocabulary import Phase, Split, Status
+from sipbench.study.caps import Spending
 from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.identity import attempt_seed, run_id
@@ -28,9 +29,10 @@ from sipbench.study.lock import StudyLock, changes, differences, lock_of, read_l
 from sipbench.study.plan import Slot, StateKey
 from sipbench.study.scoring import Identified, as_try
 from sipbench.study.splits import read_manifest
+from sipbench.study.standing import Standing
 from sipbench.study.states import States
 
-__all__ = ["Session", "declared_at", "reopen", "take_up"]
+__all__ = ["Session", "declared_at", "take_up"]
 
 _log = logging.getLogger(__name__)
 
@@ -39,21 +41,36 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class Session:
-    """A study as a runner takes it up.
+    """A study as a runner takes it up, and as it then stands.
 
     Attributes:
         history: What the journal tells of earlier sessions.
         states: The agent states that exist.
-        records: Every finished attempt, by its place in the design.
+        standing: Numbers for whoever watches.
+        spending: What was used by now.
         made: Every adaptation that made a state.
+        done: Every finished attempt by its place in the design, with how it ended.
+        records: Those of them that are needed again: adapt attempts, and those without a grade.
     """
 
     directory: StudyDirectory
     design: Design
     history: History
     states: States
+    standing: Standing
+    spending: Spending
+    made: dict[StateKey, AdaptationRecord]
+    done: dict[Slot, Status] = field(default_factory=dict)
     records: dict[Slot, RunRecord] = field(default_factory=dict)
-    made: dict[StateKey, AdaptationRecord] = field(default_factory=dict)
+
+    def add(self, slot: Slot, record: RunRecord, *, earlier: bool = False) -> None:
+        """Take note of a finished attempt; ``earlier`` if another session made it."""
+        self.done[slot] = record.status
+        if slot.split is Split.ADAPT or record.status.is_missing:
+            self.records[slot] = record
+        self.standing.add(record, earlier=earlier)
+        # Tries of this session were counted one by one.
+        self.spending.add(record, *(record.tries if earlier else ()))
 
     def identify(self, slot: Slot) -> Identified:
         """Who the attempt in ``slot`` is; its agent state must exist."""
@@ -98,13 +115,21 @@ def take_up(directory: StudyDirectory, design: Design) -> Session:
         if dropped:
             _log.warning("%s: dropped %d bytes of a last line that a crash cut short", path, dropped)
     history = read_history(directory.journal)
-    records = list(read_records(directory.runs)) if directory.runs.exists() else []
-    _write(directory, design, lock, old, begun=history.touched or bool(records))
-    adaptations = {_key(record): record for record in _adaptations(directory)}
-    session = Session(directory, design, history, States(directory, adaptations), made=adaptations)
+    begun = history.touched or (directory.runs.exists() and directory.runs.stat().st_size > 0)
+    _write(directory, design, lock, old, begun=begun)
+    made = {_key(record): record for record in _adaptations(directory)}
+    session = Session(
+        directory,
+        design,
+        history,
+        States(directory, made),
+        Standing.of(design),
+        Spending(seconds_before=history.seconds),
+        made,
+    )
     session.states.discard_leftovers()
     session.states.check_all()
-    _place(session, records)
+    _read(session)
     return session
 
 
@@ -145,54 +170,57 @@ def _adaptations(directory: StudyDirectory) -> Iterable[AdaptationRecord]:
         yield item
 
 
-def _place(session: Session, records: Iterable[RunRecord]) -> None:
-    """Find each record's place in the design."""
-    slots = session.design.plan.slots
+def _read(session: Session) -> None:
+    """Find each record's place in the design, and take back those that are to be tried again."""
+    slots, directory = session.design.plan.slots, session.directory
     places = {
         session.identify(slot).run_id: slot
         for slot in slots
         if slot.state is Phase.T0 or slot.state_key in session.made
     }
-    for record in records:
+    again: list[RunRecord] = []
+    for record in read_records(directory.runs) if directory.runs.exists() else ():
         slot = places.get(record.run_id)
         if slot is None:
             raise StudyError(
-                f"{session.directory.runs}: attempt {record.run_id} (task {record.task_id}, {record.phase}, "
+                f"{directory.runs}: attempt {record.run_id} (task {record.task_id}, {record.phase}, "
                 f"arm {record.arm}) is not part of this study; put the file back, or start afresh with "
                 "another --out"
             )
-        session.records[slot] = record
-
-
-def reopen(session: Session) -> int:
-    """Take attempts back that ended without a grade through no doing of the agent's.
-
-    They leave ``runs.jsonl``; their tries, with what they cost, go to the journal first, and into the
-    record of the attempt that follows. Adapt attempts that were learned from stay what they are.
-
-    Returns:
-        How many attempts will be tried again.
-    """
-    again = [
-        (slot, record)
-        for slot, record in session.records.items()
-        if record.status.is_retried and not _was_learned_from(slot, session.made)
-    ]
-    if not again:
-        return 0
-    events = [Reopened(run_id=record.run_id, tries=(*record.tries, as_try(record))) for _, record in again]
-    with LineWriter(session.directory.journal) as journal:
-        journal.write(event.model_dump(mode="json") for event in events)
-    for (slot, _), event in zip(again, events, strict=True):
-        del session.records[slot]
-        session.history.tries[event.run_id] = list(event.tries)
-    left = {event.run_id for event in events}
-    _keep(session.directory, left)
-    return len(again)
+        if record.status.is_retried and not _was_learned_from(slot, session.made):
+            again.append(record)
+        else:
+            session.add(slot, record, earlier=True)
+    _reopen(session, again)
+    for adaptation in session.made.values():
+        session.standing.adapted()
+        session.spending.add(adaptation)
+    finished = {name for name, slot in places.items() if slot in session.done}
+    for name, tries in session.history.tries.items():
+        if name not in finished:
+            session.spending.add(*tries)
 
 
 def _was_learned_from(slot: Slot, made: Mapping[StateKey, AdaptationRecord]) -> bool:
     return slot.split is Split.ADAPT and StateKey(slot.arm, slot.repeat, slot.phase) in made
+
+
+def _reopen(session: Session, again: Sequence[RunRecord]) -> None:
+    """Take attempts back that ended without a grade through no doing of the agent's.
+
+    They leave ``runs.jsonl``; their tries, with what they cost, go to the journal first, and into the
+    record of the attempt that follows. Adapt attempts that were learned from stay what they are.
+    """
+    if not again:
+        return
+    directory = session.directory
+    _log.warning("%s: trying %d attempts again that ended without a grade", directory.root, len(again))
+    events = [Reopened(run_id=record.run_id, tries=(*record.tries, as_try(record))) for record in again]
+    with LineWriter(directory.journal) as journal:
+        journal.write(event.model_dump(mode="json") for event in events)
+    for event in events:
+        session.history.tries[event.run_id] = list(event.tries)
+    _keep(directory, {event.run_id for event in events})
 
 
 def _keep(directory: StudyDirectory, without: set[str]) -> None:
