@@ -153,6 +153,29 @@ def test_uneven_losses_leave_a_verdict_standing_where_both_bounds_agree() -> Non
     assert verdict(found).word == "improved"
 
 
+def test_the_metrics_made_of_others_have_bounds_as_well() -> None:
+    # replay: a 1 of 1 before, b 0 of 1; after a passes, b is lost. held-out: all known, a gain of .5
+    records = [
+        *cell("T0", "replay", {"a": [1.0], "b": [0.5]}, token_total=1),
+        *cell("T1", "replay", {"a": [1.0], "b": ["cancelled"]}, token_total=1),
+        *cell("T0", "heldout", {"x": [0.0], "y": [0.0]}, token_total=1),
+        *cell("T1", "heldout", {"x": [0.5], "y": [0.5]}, token_total=1),
+    ]
+    settings = AnalysisSettings.model_validate({"cost_unit": "tokens", "lambda": 2.0})
+    (found,) = summarize(records, settings=settings, adaptation_cost={"learner": 10.0}).rows
+    br_ratio, nis, ie = found.metrics.br_ratio.lost, found.metrics.nis.lost, found.metrics.ie.lost
+    assert br_ratio is not None
+    assert (br_ratio.low, br_ratio.high) == pytest.approx((0.5 / 0.75, 1.0 / 0.75))
+    assert br_ratio.complete_case.value == pytest.approx(1.0)
+    assert br_ratio.errors_as_0.value == pytest.approx(0.5 / 0.75)
+    # BR between -.25 and +.25
+    assert nis is not None
+    assert (nis.low, nis.high) == pytest.approx((0.5 - 2 * 0.25, 0.5))
+    assert (nis.coverage, nis.gate) == (0.5, "bounds")
+    assert ie is not None
+    assert (ie.low, ie.high, ie.coverage) == pytest.approx((0.05, 0.05, 1.0))
+
+
 def test_an_agents_own_errors_count_and_are_not_lost() -> None:
     errors = {"status": Status.AGENT_ERROR, "score": None}
     records = [

@@ -10,6 +10,7 @@ From attempts to a summary:
 ``control``        which frozen arm an arm is compared with
 ``adjusted``       difference in differences, and tasks by adaptations
 ``estimates``      the metrics of one row: value, sd over repeats, interval
+``losses``         lost attempts in the metrics made of others: BR_ratio, IE, NIS
 ``noise``          noise floors, variance parts and pass rates of a cell
 ``taskwise``       the change of each task, raw and shrunken
 ``replay``         how replay was chosen, and what that alone does to BR

@@ -31,6 +31,7 @@ from sipbench.stats.entries import gain_and_cost_entry, interval_entry
 from sipbench.stats.estimates import estimate_metrics
 from sipbench.stats.inference import Finding, find
 from sipbench.stats.judgement import JUDGED, Judged, adjusted_p, judge, void_reason
+from sipbench.stats.losses import lost_efficiency, lost_net, lost_ratio
 from sipbench.stats.means import ArmTable, CellKey
 from sipbench.stats.noise import floor_of, pass_rates, variance_parts
 from sipbench.stats.replay import expected_bias, selection_entry
@@ -211,8 +212,17 @@ def _judged(
             void = void_reason(finding, selection, bias) if name == "br" else None
             update["verdict"] = judge(judged, name, selection, settings, void)
         found[name] = getattr(plain, name).model_copy(update=update)
-    found["ie"] = plain.ie.model_copy(update={"adjusted": _adjusted_efficiency(arm, settings)})
-    found["nis"] = plain.nis.model_copy(update={"adjusted": _adjusted_net(arm, settings)})
+    fg, br = arm.findings["fg"], arm.findings["br"]
+    cost = arm.cost.value if arm.cost is not None else None
+    adjusted = {"ie": _adjusted_efficiency(arm, settings), "nis": _adjusted_net(arm, settings)}
+    lost = {
+        "br_ratio": lost_ratio(arm.subject, br, settings),
+        "ie": lost_efficiency(fg, cost, settings),
+        "nis": lost_net(fg, br, settings),
+    }
+    for name, losses in lost.items():
+        update = {"lost": losses, "adjusted": adjusted.get(name)}
+        found[name] = getattr(plain, name).model_copy(update=update)
     return plain.model_copy(update=found)
 
 
