@@ -7,37 +7,36 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sipbench.protocol.schemas import FORMATS, load_schema, stale, write
-from sipbench.protocol.schemas.__main__ import main
+from sipbench.protocol.schemas import SCHEMAS
 from sipbench.stats.summarize import summarize
 from tests.protocol.made import cell, document
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(load_schema(name))
+    return jsonschema.Draft202012Validator(SCHEMAS.load(name))
 
 
 def test_the_shipped_schemas_are_those_of_the_models() -> None:
-    assert stale() == [], "run `make schemas`"
+    assert SCHEMAS.stale() == [], "run `make schemas`"
 
 
 def test_a_changed_schema_is_seen(tmp_path: Path) -> None:
-    write(tmp_path)
-    assert stale(tmp_path) == []
+    SCHEMAS.write(tmp_path)
+    assert SCHEMAS.stale(tmp_path) == []
     path = tmp_path / "runs.schema.json"
     path.write_text(path.read_text(encoding="utf-8").replace("minimum", "maximum"), encoding="utf-8")
     (tmp_path / "splits.schema.json").unlink()
-    assert stale(tmp_path) == ["runs", "splits"]
+    assert SCHEMAS.stale(tmp_path) == ["runs", "splits"]
 
 
 def test_the_check_of_the_command_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["schemas", "--check"])
-    assert main() == 0
+    assert SCHEMAS.main("schemas") == 0
 
 
-@pytest.mark.parametrize("name", list(FORMATS))
+@pytest.mark.parametrize("name", list(SCHEMAS.formats))
 def test_each_is_a_schema_of_its_dialect(name: str) -> None:
-    schema = load_schema(name)
+    schema = SCHEMAS.load(name)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     jsonschema.Draft202012Validator.check_schema(schema)
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from sipbench.cards.checks.model import EVAL_VERSION, parse_eval, read_eval
-from sipbench.cards.checks.schemas import FORMATS, load_schema, stale
+from sipbench.cards.checks.schemas import SCHEMAS
 from sipbench.errors import CardError
 
 READY = {"id": "a", "points": 1.0, "text": "t", "origin": "author", "status": "ready"}
@@ -54,7 +54,7 @@ def test_a_ready_check_is_read_written_and_read_again(check: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("check", GOOD, ids=lambda check: check["kind"])
 def test_the_shipped_schema_accepts_it(check: dict[str, Any]) -> None:
-    jsonschema.Draft202012Validator(load_schema("eval")).validate(document(check))
+    jsonschema.Draft202012Validator(SCHEMAS.load("eval")).validate(document(check))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_check_that_is_wrong_gets_one_line(check: dict[str, Any], said: str) -
 
 @pytest.mark.parametrize("kind", [check["kind"] for check in GOOD])
 def test_the_shipped_schema_asks_for_what_a_ready_check_needs(kind: str) -> None:
-    validator = jsonschema.Draft202012Validator(load_schema("eval"))
+    validator = jsonschema.Draft202012Validator(SCHEMAS.load("eval"))
     assert not validator.is_valid(document({"kind": kind}))
     assert validator.is_valid(document({"kind": kind, "status": "todo", "missing": ["all"]}))
 
@@ -192,7 +192,7 @@ def test_only_ready_checks_that_a_program_decides_make_the_score() -> None:
 
 
 def test_the_shipped_schemas_are_those_of_the_models() -> None:
-    assert stale() == []
-    for name, (_, version) in FORMATS.items():
-        assert load_schema(name)["$id"] == f"urn:sipbench:{name}:{version}"
-        jsonschema.Draft202012Validator.check_schema(load_schema(name))
+    assert SCHEMAS.stale() == []
+    for name, (_, version) in SCHEMAS.formats.items():
+        assert SCHEMAS.load(name)["$id"] == f"urn:sipbench:{name}:{version}"
+        jsonschema.Draft202012Validator.check_schema(SCHEMAS.load(name))
