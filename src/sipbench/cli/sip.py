@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
-
-import typer
 
 from sipbench.cli.commands.clean import clean
 from sipbench.cli.commands.demo import demo
@@ -17,38 +14,9 @@ from sipbench.cli.commands.show import show
 from sipbench.cli.commands.splits import app as splits
 from sipbench.cli.commands.summarize import summarize
 from sipbench.cli.commands.validate import validate
-from sipbench.cli.main import run
+from sipbench.cli.main import make_app, run
 
-app = typer.Typer(
-    name="sip",
-    help="Measure what an agent gained (FG), kept (BR) and paid (IE) when it learned.",
-    no_args_is_help=True,
-    add_completion=False,
-    # Rich help pages would cost more start-up time than the rest of the command.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"sipbench {version('sipbench')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more on stderr.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only errors on stderr.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    from sipbench.logs import configure
-
-    configure(verbose=verbose, quiet=quiet)
+app = make_app("sip", "Measure what an agent gained (FG), kept (BR) and paid (IE) when it learned.")
 
 
 app.command("clean")(clean)
