@@ -65,14 +65,14 @@ def split(data: bytes) -> Split:
         after = len(data) if end < 0 else end + 1
         if data[position:line_end].rstrip(b"\r") == _FENCE:
             front, said = _front_text(data[start:position])
-            return Split(front, data[after:], (*found, *said, *_encoding(data)))
+            return Split(front, data[after:], (*found, *said, *_encoding(data, after)))
         position = after
     found.append(Finding("fence-close", "no line that is exactly --- ends the front matter"))
     return Split(None, b"", (*found, *_encoding(data)))
 
 
-def _encoding(data: bytes) -> Iterator[Finding]:
-    """What is wrong with the bytes of a whole file."""
+def _encoding(data: bytes, front: int | None = None) -> Iterator[Finding]:
+    """What is wrong with the bytes of a whole file, whose front matter ends at ``front``."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -80,7 +80,7 @@ def _encoding(data: bytes) -> Iterator[Finding]:
         yield Finding("not-utf8", f"not UTF-8 at byte {error.start + 1}; convert it", line)
     if (at := data.find(b"\x00")) >= 0:
         yield Finding("control-character", "holds a NUL character", data.count(b"\n", 0, at) + 1)
-    if (at := data.find(b"\r")) >= 0:
+    if (at := data.find(b"\r", 0, front)) >= 0:
         line = data.count(b"\n", 0, at) + 1
         yield Finding("line-end", "a carriage return; end lines with LF alone", line)
 

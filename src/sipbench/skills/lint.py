@@ -39,11 +39,14 @@ _INJECTION = re.compile(
     r"|\b(?:do not|don't|never) (?:tell|inform|mention|reveal|show)\b.{0,40}\b(?:user|human|anyone)\b"
     r"|\bwithout (?:telling|informing|asking) the user\b"
     r"|\byou are now (?:in )?(?:developer|admin|root|jailbroken|dan)\b"
-    r"|\b(?:exfiltrate|upload|send|post)\b.{0,60}\b(?:credentials?|secrets?|api keys?|tokens?|\.env|ssh key)\b",
+    r"|\b(?:exfiltrate|upload|send|post)\b.{0,60}"
+    r"\b(?:credentials?|secrets?|api keys?|tokens?|\.env|ssh key)\b",
     re.I,
 )
 _HIDDEN = re.compile(
-    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]|[\U000e0000-\U000e007f]"
+    # Soft hyphens, zero width, directions, a byte-order mark inside the text; and tag characters.
+    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
+    r"|[\U000e0000-\U000e007f]"
 )
 
 
@@ -79,7 +82,11 @@ def _size(data: bytes, text: str) -> Iterator[Finding]:
     if lines > _MAX_LINES:
         said = f"{lines} lines; move what is not always needed to references/ ({_MAX_LINES} are advised)"
         yield Finding("lint-long-file", said)
-    tokens = len(split(data).body.decode("utf-8", "replace")) // _CHARACTERS_A_TOKEN
+    body = split(data).body
+    if (at := body.find(b"\r")) >= 0:
+        line = data.count(b"\n", 0, len(data) - len(body) + at) + 1
+        yield Finding("lint-line-end", "a carriage return; end lines with LF alone", line)
+    tokens = len(body.decode("utf-8", "replace")) // _CHARACTERS_A_TOKEN
     if tokens > _MAX_TOKENS:
         said = f"a body of about {tokens} tokens; {_MAX_TOKENS} are advised"
         yield Finding("lint-long-body", said)

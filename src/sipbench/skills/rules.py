@@ -100,7 +100,7 @@ _INTEROPERABILITY = {
     "not-utf8": "SKILL.md is UTF-8.",
     "bom": "SKILL.md has no byte-order mark: most loaders then see no front matter.",
     "control-character": "SKILL.md holds no NUL and its front matter no control character.",
-    "line-end": "Lines end with LF alone; YAML 1.1 and 1.2 disagree about U+0085, U+2028 and U+2029.",
+    "line-end": "Lines of the front matter end with LF alone; readers disagree about other line breaks.",
     "fence-inside": "The front matter holds no `---`: loaders that split the text there cut it short.",
     "tab": "No tab in the front matter: YAML readers disagree about where one may stand.",
     "yaml-flow": "No `[…]` or `{…}` in the front matter: the reference validator refuses them.",
@@ -124,6 +124,7 @@ _ADVICE = {
     "lint-secret": "No key, token or password in the text.",
     "lint-absolute-path": "No path of one person's machine.",
     "lint-injection": "No phrase that tells an agent to forget what it was told or to hide what it does.",
+    "lint-line-end": "Lines of the body end with LF alone.",
     "lint-hidden-text": "No invisible or direction-changing characters.",
 }
 
