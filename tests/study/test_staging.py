@@ -24,14 +24,20 @@ def seen(trial: Trial, repeat: int = 0, phase: str = "T1") -> dict[str, Any]:
     return document
 
 
-@pytest.fixture
-def study(trial: Trial) -> Trial:
+@pytest.fixture(scope="module")
+def study(installed: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """A study with all splits and two adaptations per repeat, run once for all tests here."""
+    trial = Trial(tmp_path_factory.mktemp("staging"))
     arms = {"frozen": {"path_type": "frozen"}, "learner": LEARNER}
-    return trial.write(arms=arms, repeats=2, benchmark={"drift": 1, "adapt_t2": 1}, phases=["T0", "T1", "T2"])
+    trial.write(arms=arms, repeats=2, benchmark={"drift": 1, "adapt_t2": 1}, phases=["T0", "T1", "T2"])
+    with pytest.MonkeyPatch.context() as patch:
+        for folder in installed:
+            patch.syspath_prepend(folder)
+        assert trial.run().missing == 0
+    return trial
 
 
 def test_an_adaptation_is_handed_its_own_adapt_attempts_and_nothing_else(study: Trial) -> None:
-    study.run()
     files = seen(study, repeat=1)["files"]
     assert sorted(files) == [
         "0000/attempt.json",
@@ -53,7 +59,6 @@ def test_an_adaptation_is_handed_its_own_adapt_attempts_and_nothing_else(study: 
 
 
 def test_no_text_of_another_split_is_in_what_it_is_handed(study: Trial) -> None:
-    study.run()
     for repeat in (0, 1):
         for phase in ("T1", "T2"):
             text = json.dumps(seen(study, repeat, phase)["files"])
@@ -61,24 +66,20 @@ def test_no_text_of_another_split_is_in_what_it_is_handed(study: Trial) -> None:
 
 
 def test_the_second_adaptation_sees_the_second_attempts_only(study: Trial) -> None:
-    study.run()
     assert sorted(seen(study, phase="T2")["files"]) == ["0000/attempt.json", "0000/output/answer.json"]
 
 
 def test_what_is_handed_over_lies_outside_of_the_study_and_is_gone_afterwards(study: Trial) -> None:
-    study.run()
     root = Path(seen(study)["root"])
     assert not root.is_relative_to(study.out)
     assert not root.exists()
 
 
 def test_the_study_and_the_benchmark_s_own_files_are_named_as_hidden(study: Trial) -> None:
-    study.run()
     assert seen(study)["hidden"] == [str(study.out), str(study.folder / "answers")]
 
 
 def test_the_process_of_an_adaptation_never_made_the_benchmark(study: Trial) -> None:
-    study.run()
     assert seen(study)["benchmark_made"] is False
 
 
