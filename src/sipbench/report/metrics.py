@@ -105,16 +105,18 @@ def metric_cell(name: str, estimate: Estimate) -> Cell:
 
 
 def _missing(study: Study, members: Sequence[int]) -> Iterator[str]:
-    """One line per metric and reason, with the arms that it holds for."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    """One line per reason, with the metrics and the arms that it holds for."""
+    reasons: dict[tuple[str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for at in members:
         for name in PROTOCOL:
             estimate: Estimate = getattr(study.summary.rows[at].metrics, name)
-            reason = estimate.reason if estimate.value is None else estimate.interval_reason
+            missing = estimate.value is None
+            reason = estimate.reason if missing else estimate.interval_reason
             if reason is not None:
-                what = LABELS[name] if estimate.value is None else f"Interval of {LABELS[name]}"
-                reasons.setdefault((what, reason), []).append(study.names[at])
-    for (what, reason), arms in reasons.items():
+                metrics, arms = reasons.setdefault((reason, missing), ({}, {}))
+                metrics[LABELS[name]] = arms[study.names[at]] = None
+    for (reason, missing), (metrics, arms) in reasons.items():
+        what = ", ".join(metrics) if missing else f"Interval of {', '.join(metrics)}"
         yield f"{what}: {clean(reason, 500)} ({', '.join(arms)})."
 
 

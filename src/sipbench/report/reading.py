@@ -24,7 +24,7 @@ from sipbench.protocol.jsonl import MAX_LINE_BYTES, parse_object, parse_record, 
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.settings import COST_FIELDS, AnalysisSettings, StudyContext
 from sipbench.protocol.summary import Row, Source, Summary, load_summary
-from sipbench.protocol.vocabulary import PathType, Phase
+from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Phase, Split
 from sipbench.report.words import clean, row_names
 from sipbench.stats.exposure import ArmKey, ExposureCounts, arm_key
 from sipbench.stats.means import ArmTable, split_arms
@@ -56,6 +56,7 @@ class Seen:
     identities: dict[tuple[ArmKey, Phase], Identity] = field(default_factory=dict)
     errors: dict[ArmKey, Counter[tuple[str, str]]] = field(default_factory=lambda: defaultdict(Counter))
     keys: set[ArmKey] = field(default_factory=set)
+    tasks: dict[Split, dict[str, set[str | None]]] = field(default_factory=dict)
     digest: str = ""
     torn: bool = False
 
@@ -68,6 +69,9 @@ class Seen:
         self.keys.add(key)
         if record.error_type is not None or not record.status.is_graded:
             self.errors[key][record.status.value, record.error_type or ""] += 1
+        if record.benchmark_split in EVALUATION_SPLITS:
+            tasks = self.tasks.setdefault(record.benchmark_split, {})
+            tasks.setdefault(record.task_id, set()).add(record.task_digest)
         self._identify(key, record)
 
     def _identify(self, key: ArmKey, record: RunRecord) -> None:
@@ -163,6 +167,7 @@ def read_study(place: Path) -> Study:
     seen = Seen()
     cost_field = COST_FIELDS[settings.cost_unit] if settings.cost_unit else None
     table = table_of(_records(runs, seen), cost_field)
+    planned = sum(cell.attempts for cell in context.planned) if context.planned is not None else None
     source = Source(name=runs.name, digest=seen.digest, records=table.frame.height)
     frame = table.frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     table = RunTable(frame, (source,))
@@ -178,8 +183,8 @@ def read_study(place: Path) -> Study:
         lock=_lock(folder),
         frame=frame,
         seen=seen,
-        planned=sum(cell.attempts for cell in context.planned) if context.planned is not None else None,
-        remarks=tuple(_remarks(folder, seen)),
+        planned=planned,
+        remarks=(*_unfinished(frame.height, planned), *_remarks(folder, seen)),
     )
 
 
@@ -224,6 +229,14 @@ def _lock(folder: Path | None) -> Mapping[str, Any]:
         return parse_object(read_text(path))
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
+
+
+def _unfinished(made: int, planned: int | None) -> Iterator[str]:
+    if planned is not None and made < planned:
+        yield (
+            f"The study is not finished: {made:,} of {planned:,} planned attempts are recorded. "
+            "What is missing counts as lost."
+        )
 
 
 def _remarks(folder: Path | None, seen: Seen) -> Iterator[str]:

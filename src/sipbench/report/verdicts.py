@@ -23,7 +23,7 @@ from sipbench.report.words import (
     spent,
 )
 
-__all__ = ["ArmVerdict", "Fact", "Line", "Tone", "arm_verdicts", "in_one_sentence"]
+__all__ = ["ArmVerdict", "Fact", "Line", "Tone", "arm_verdicts", "in_words"]
 
 type Tone = Literal["good", "bad", "open"]
 
@@ -36,6 +36,7 @@ _TONES: dict[str | None, Tone] = {
     "decays": "bad",
 }
 _ABOUT = {"fg": "new tasks", "br": "old tasks", "pds": "new tasks, from T1 to T2"}
+_UNJUDGED = {PathType.FROZEN: "without learning", PathType.ORACLE: "upper bound"}
 _SAID = {
     "improved": "gained {} points on new tasks",
     "worse": "lost {} points on new tasks",
@@ -136,8 +137,8 @@ def _lines(row: Row) -> Iterator[Line]:
             yield _judged(metric, about, estimate, estimate.verdict)
         elif estimate.value is not None:
             value, ends = headline(estimate)
-            text = f"{points(value)} points {interval(ends)}"
-            yield Line(LABELS[metric], about, "no verdict", "open", text, ())
+            text = f"{points(value)} points {interval(ends)}" if ends else f"{points(value)} points"
+            yield Line(LABELS[metric], about, _UNJUDGED.get(row.path_type, "no verdict"), "open", text, ())
 
 
 def _judged(metric: str, about: str, estimate: Estimate, verdict: Verdict) -> Line:
@@ -177,12 +178,10 @@ def _bounded(lost: LostAttempts) -> str:
 def _facts(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
     fg = row.metrics.fg
     yield from _learning(row, settings)
-    yield Fact(
-        "Coverage",
-        f"{row.evaluation.counted:,} of {row.evaluation.planned:,} attempts count",
-        f"least {share(row.evaluation.least_coverage)} of a phase and split; "
-        f"a verdict needs {share(settings.coverage_gate)}",
-    )
+    yield _coverage(row, settings)
+    yield Fact("Tasks", _tasks(row), f"{count(row.repeats, 'repeat')}{_attempts(fg)}")
+    if row.path_type is PathType.ORACLE:
+        return
     if fg.detectable is not None:
         effect = fg.detectable.effect
         sesoi = settings.sesoi
@@ -200,9 +199,17 @@ def _facts(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
             f"{points(floor.value, sign=False)} points",
             f"two runs of an unchanged agent stay below it; measured {source} of {clean(floor.arm)}",
         )
-    yield Fact("Tasks", _tasks(row), f"{count(row.repeats, 'repeat')}{_attempts(fg)}")
     yield from _tests(fg)
     yield from _method(fg)
+
+
+def _coverage(row: Row, settings: AnalysisSettings) -> Fact:
+    least = row.evaluation.least_coverage
+    text = f"{row.evaluation.counted:,} of {row.evaluation.planned:,} attempts count"
+    if least is None or least == 1.0:
+        return Fact("Coverage", text)
+    gate = share(settings.coverage_gate)
+    return Fact("Coverage", text, f"least {share(least)} of a phase and split; a verdict needs {gate}")
 
 
 def _learning(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
@@ -244,10 +251,10 @@ def _tests(fg: Estimate) -> Iterator[Fact]:
     verdict = fg.verdict
     if verdict is None or verdict.p_value is None:
         return
-    note = "sign-flip test by families"
+    note = "if nothing changed, sign-flip test by families"
     if verdict.p_holm is not None:
         note += f"; of the interval after Holm over the arms: {probability(verdict.p_holm)}"
-    yield Fact("p of no gain", probability(verdict.p_value), note)
+    yield Fact("p-value", probability(verdict.p_value), note)
 
 
 def _method(fg: Estimate) -> Iterator[Fact]:
@@ -261,15 +268,17 @@ def _method(fg: Estimate) -> Iterator[Fact]:
     )
 
 
-def in_one_sentence(summary: Summary) -> str:
-    """What came out, arm by arm, for the top of a page."""
-    parts = []
+def in_words(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """What came out, for the top of a page: each arm that was judged, and what is said of it."""
+    found = []
     for row, name in zip(summary.rows, row_names(summary.rows), strict=True):
         said = [text for metric in _ABOUT if (text := _said(row, metric))]
         if said:
-            against = f", against {clean(row.control)}" if row.control is not None else ""
-            parts.append(f"{name}{against}: {'; '.join(said)}.")
-    return " ".join(parts) or "No arm that adapts was measured before and after, so there is no verdict."
+            against = f"against {clean(row.control)}: " if row.control is not None else ""
+            found.append((name, f"{against}{'; '.join(said)}."))
+    return tuple(found) or (
+        ("", "No arm that adapts was measured before and after, so there is no verdict."),
+    )
 
 
 def _said(row: Row, metric: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sipbench.protocol.vocabulary import Phase
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import CAUSES, altair
+from sipbench.report.charts.theme import CAUSES, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import count
 from sipbench.stats.flow import Flow, attrition_flow
@@ -91,7 +91,7 @@ def _said(name: str, flow: Flow) -> str:
     )
 
 
-def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
+def _draw(study: Study, records: list[dict[str, Any]]) -> Drawing:
     alt = altair()
     names = [
         name for name in (study.names[at] for at in study.order) if any(r["arm"] == name for r in records)
@@ -104,8 +104,8 @@ def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
         for record in records
         if record["attempts"]
     ]
-    return (
-        alt.Chart(alt.Data(values=marks))
+    chart = (
+        alt.Chart(alt.NamedData("marks"))
         .mark_bar(aria=True)
         .encode(
             x=alt.X("step:N", sort=list(STEPS), title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
@@ -121,11 +121,17 @@ def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
         )
         .properties(width=_WIDTH, height=_HEIGHT)
         .facet(
-            row=alt.Row("arm:N", sort=names, title=None, header=alt.Header(labelAngle=0, labelAlign="left")),
+            row=alt.Row(
+                "arm:N",
+                sort=names,
+                title=None,
+                header=alt.Header(labelAngle=0, labelAlign="left", labelPadding=16),
+            ),
             column=alt.Column("phase:O", title=None),
             spacing={"row": 14, "column": 24},
         )
     )
+    return Drawing(chart, {"marks": marks})
 
 
 def _tip(record: dict[str, Any]) -> str:

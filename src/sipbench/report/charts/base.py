@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sipbench.report.charts.theme import Drawing
 
 __all__ = ["Chart", "Record", "Value"]
 
@@ -23,7 +26,7 @@ class Chart:
         alternative: What it shows, in words with numbers, for whoever does not see it.
         columns: Name of each field of ``records``, as a heading.
         records: Every value that is plotted, one mark each.
-        draw: Makes the Altair chart; None if there is nothing to draw.
+        draw: Makes the drawing; None if there is nothing to draw.
         empty: Why there is nothing to draw.
         notes: What else must be known, such as what was left out.
         linked: Rows of the attempts that can be chosen in it.
@@ -35,7 +38,7 @@ class Chart:
     alternative: str
     columns: Mapping[str, str]
     records: tuple[Record, ...]
-    draw: Callable[[], Any] | None
+    draw: Callable[[], Drawing] | None
     empty: str = ""
     notes: tuple[str, ...] = ()
     linked: tuple[int, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import GIVEN, OPENED, altair
+from sipbench.report.charts.theme import GIVEN, OPENED, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import count
 from sipbench.stats.exposure import Exposure
@@ -96,14 +96,14 @@ def _notes(found: list[tuple[str, Exposure]], exposed: set[Any]) -> list[str]:
     return notes
 
 
-def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
+def _draw(study: Study, records: list[dict[str, Any]]) -> Drawing:
     alt = altair()
     names = [
         name for name in (study.names[at] for at in study.order) if any(r["arm"] == name for r in records)
     ]
     marks = [{**record, "tip": _tip(record)} for record in records if record["known"]]
-    return (
-        alt.Chart(alt.Data(values=marks))
+    chart = (
+        alt.Chart(alt.NamedData("marks"))
         .mark_bar(aria=True)
         .encode(
             x=alt.X(
@@ -127,6 +127,7 @@ def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
             spacing={"row": 14, "column": 24},
         )
     )
+    return Drawing(chart, {"marks": marks})
 
 
 def _tip(record: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sipbench.protocol.vocabulary import PathType
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import AXIS, INK, MUTED, altair, looks
+from sipbench.report.charts.theme import AXIS, INK, MUTED, Drawing, altair, looks
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, headline, interval, points, spent
 from sipbench.stats.frontier import pareto_front
@@ -86,7 +86,7 @@ def _said(record: dict[str, Any], study: Study) -> str:
     return f"{record['arm']}: {points(record['gain'])} points for {spent(record['cost'], unit)}.{on}"
 
 
-def _draw(study: Study, records: list[dict[str, Any]], front: list[int]) -> Any:
+def _draw(study: Study, records: list[dict[str, Any]], front: list[int]) -> Drawing:
     alt = altair()
     look = dict(
         zip(
@@ -104,7 +104,7 @@ def _draw(study: Study, records: list[dict[str, Any]], front: list[int]) -> Any:
     scale = alt.Scale(type=kind, domain=[0, max(ends) or 1], nice=True)
     x = alt.X("cost:Q", title=f"learning cost per repeat, {unit}", scale=scale, axis=axis)
     y = alt.Y("gain:Q", title="FG, points", axis=alt.Axis(tickCount=6))
-    base = alt.Chart(alt.Data(values=[_mark(record, study) for record in records])).encode(
+    base = alt.Chart(alt.NamedData("marks")).encode(
         x=x,
         y=y,
         color=alt.Color(
@@ -112,11 +112,11 @@ def _draw(study: Study, records: list[dict[str, Any]], front: list[int]) -> Any:
         ),
     )
     line = (
-        alt.Chart(alt.Data(values=[_mark(records[at], study) for at in front if at < len(records)]))
+        alt.Chart(alt.NamedData("front"))
         .mark_line(color=MUTED, strokeDash=[4, 3], interpolate="step-after")
         .encode(x=x, y=y)
     )
-    return alt.layer(
+    chart = alt.layer(
         alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=AXIS).encode(y="zero:Q"),
         line,
         base.mark_rule(strokeWidth=2).encode(y="gain_low:Q", y2="gain_high:Q"),
@@ -133,6 +133,8 @@ def _draw(study: Study, records: list[dict[str, Any]], front: list[int]) -> Any:
             text="arm:N", color=alt.value(INK)
         ),
     ).properties(width=_WIDTH, height=_HEIGHT)
+    marks = [_mark(record, study) for record in records]
+    return Drawing(chart, {"marks": marks, "front": [marks[at] for at in front if at < len(marks)]})
 
 
 def _mark(record: dict[str, Any], study: Study) -> dict[str, Any]:

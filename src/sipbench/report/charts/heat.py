@@ -9,7 +9,7 @@ from typing import Any
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, Split, Status
 from sipbench.report.charts.base import Chart
 from sipbench.report.charts.slope import NOUNS
-from sipbench.report.charts.theme import AXIS, INK, RAMP, altair
+from sipbench.report.charts.theme import AXIS, INK, RAMP, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, count
 from sipbench.stats.per_task import Grid, GridCell, Pieces, attempt_grid, task_pieces
@@ -69,9 +69,9 @@ def _chart(study: Study, split: Split) -> Chart | None:
         key=f"attempts-{split.value}",
         title=f"Attempts on {NOUNS[split]} tasks",
         reading=(
-            f"A cell is {what}: the darker, the higher the score. Tasks stand from easy to hard by what "
-            "was scored before learning, the same for all arms. × is an agent's error, which counts 0; "
-            "? is not counted: nobody graded it."
+            f"A cell is {what}: the stronger its colour, the higher the score. Tasks stand from easy to "
+            "hard by what was scored before learning, the same for all arms. × is an agent's error, which "
+            "counts 0; ? is not counted: nobody graded it."
         ),
         alternative=" ".join(_said(panel, pieces) for panel in panels),
         columns={
@@ -123,25 +123,26 @@ def _said(panel: _Panel, pieces: Pieces) -> str:
     )
 
 
-def _draw(panels: list[_Panel], pieces: Pieces) -> Any:
+def _draw(panels: list[_Panel], pieces: Pieces) -> Drawing:
     alt = altair()
     columns = sum(panel.place(len(panel.grid.columns) - 1) + 1 for panel in panels)
     room = _WIDTH - 14 * len(panels)
     cell = max(2.5, min(15.0, room / columns))
     height = max(3.0, min(13.0, 640 / len(pieces.tasks))) * len(pieces.tasks)
-    charts = [
-        _panel(alt, panel, pieces, cell, height, first=number == 0) for number, panel in enumerate(panels)
-    ]
-    return alt.hconcat(*charts, spacing=14)
+    charts = [_panel(alt, panel, pieces, cell, height, number) for number, panel in enumerate(panels)]
+    marks = {
+        f"panel{number}": [_mark(found, panel, pieces) for found in panel.grid.cells]
+        for number, panel in enumerate(panels)
+    }
+    return Drawing(alt.hconcat(*charts, spacing=14), marks)
 
 
-def _panel(alt: Any, panel: _Panel, pieces: Pieces, cell: float, height: float, *, first: bool) -> Any:
+def _panel(alt: Any, panel: _Panel, pieces: Pieces, cell: float, height: float, number: int) -> Any:
     last = len(panel.grid.columns) - 1
     end = panel.place(last) + 1
-    marks = [_mark(found, panel, pieces) for found in panel.grid.cells]
     labels = {piece: _label(pieces, piece) for piece in range(len(pieces.tasks))}
-    named = first and len(pieces.tasks) <= _NAMED_PIECES
-    base = alt.Chart(alt.Data(values=marks)).encode(
+    named = number == 0 and len(pieces.tasks) <= _NAMED_PIECES
+    base = alt.Chart(alt.NamedData(f"panel{number}")).encode(
         y=alt.Y(
             "piece:O",
             title=None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sipbench.protocol.vocabulary import PathType
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import AXIS, CONTROL, INK, MUTED, altair, looks
+from sipbench.report.charts.theme import AXIS, CONTROL, INK, MUTED, Drawing, altair, looks
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, count, headline, interval, points
 
@@ -105,7 +105,7 @@ def _origin(name: str) -> dict[str, Any]:
     return {"arm": f"{name} (control)", "fg": 0.0, "br": 0.0, **nothing}
 
 
-def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin: float) -> Any:
+def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin: float) -> Drawing:
     alt = altair()
     styles = looks([study.summary.rows[at].path_type.value for at in study.order])
     look = dict(zip((study.names[at] for at in study.order), styles, strict=True))
@@ -114,7 +114,7 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin:
     shapes = [look[name].shape if name in look else "circle" for name in names]
     marks = [_mark(study, record) for record in records]
     x_domain, y_domain = (_domain(records, name) for name in ("fg", "br"))
-    base = alt.Chart(alt.Data(values=marks)).encode(
+    base = alt.Chart(alt.NamedData("marks")).encode(
         x=alt.X(
             "fg:Q",
             title="FG: gained on new tasks, points",
@@ -140,9 +140,10 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin:
     labels = base.mark_text(align="left", dx=9, dy=-8, fontSize=12, fontWeight="bold").encode(
         text="arm:N", color=alt.value(INK)
     )
-    return alt.layer(
+    chart = alt.layer(
         *_lines(alt, margin), boxes, frames, *_corners(alt, x_domain, y_domain), dots, labels
     ).properties(width=_WIDTH, height=_HEIGHT)
+    return Drawing(chart, {"marks": marks})
 
 
 def _lines(alt: Any, margin: float) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Split
 from sipbench.report.charts.base import Chart, Record, Value
-from sipbench.report.charts.theme import CONTROL, PALE, altair, looks
+from sipbench.report.charts.theme import CONTROL, PALE, Drawing, altair, looks
 from sipbench.report.reading import Study
 from sipbench.report.words import count, interval, score
 from sipbench.stats.means import ArmTable
@@ -137,11 +137,10 @@ def _said(found: Profile, name: str) -> str:
     return f"{name}, {NOUNS[found.split]}: {', '.join(parts)}."
 
 
-def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Any:
+def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Drawing:
     alt = altair()
     names = [study.names[at] for at in shown]
     drawn = {study.names[at]: look for at, look in zip(shown, looks(_paths(study, shown)), strict=True)}
-    data = alt.Data(values=_marks(records))
     phases = sorted({record["phase"] for record in records})
     x = alt.X("phase:O", title=None, scale=alt.Scale(domain=phases), axis=alt.Axis(labelAngle=0, grid=False))
     y = alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1]))
@@ -175,14 +174,20 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Any:
         mean.mark_point(size=60, filled=True, opacity=1, aria=True).encode(
             color=colour, shape=shape, description=tip
         ),
-        data=data,
+        data=alt.NamedData("marks"),
     ).properties(width=_WIDTH, height=_HEIGHT)
     splits = [noun for noun in NOUNS.values() if any(record["split"] == noun for record in records)]
-    return layers.facet(
-        row=alt.Row("arm:N", sort=names, title=None, header=alt.Header(labelAngle=0, labelAlign="left")),
+    chart = layers.facet(
+        row=alt.Row(
+            "arm:N",
+            sort=names,
+            title=None,
+            header=alt.Header(labelAngle=0, labelAlign="left", labelPadding=16),
+        ),
         column=alt.Column("split:N", sort=splits, title=None),
         spacing={"row": 14, "column": 24},
     )
+    return Drawing(chart, {"marks": _marks(records)})
 
 
 def _paths(study: Study, shown: Sequence[int]) -> list[str]:

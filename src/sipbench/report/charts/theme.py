@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sipbench.errors import MissingExtraError
@@ -25,6 +26,7 @@ __all__ = [
     "OPENED",
     "PALE",
     "RAMP",
+    "Drawing",
     "Look",
     "altair",
     "looks",
@@ -173,8 +175,19 @@ _CONFIG: Mapping[str, Any] = {
 _SVG = "http://www.w3.org/2000/svg"
 
 
-def render(chart: Any) -> str:
-    """Draw an Altair chart: an ``<svg>`` element for a page, without namespaces and white ground.
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An Altair chart, and the marks of the data sets that it names.
+
+    The marks are kept apart, since Altair would check each of them against a schema.
+    """
+
+    chart: Any
+    marks: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def render(drawing: Drawing) -> str:
+    """Draw a chart: an ``<svg>`` element for a page, without namespaces and white ground.
 
     A mark's description may begin with ``@row 12@`` or ``@task 3@``: it becomes ``data-row`` or
     ``data-task`` of the mark, by which the page knows what was chosen.
@@ -186,7 +199,8 @@ def render(chart: Any) -> str:
         import vl_convert
     except ImportError:
         raise MissingExtraError("drawing charts", "report") from None
-    spec = chart.to_dict()
+    spec = drawing.chart.to_dict()
+    spec["datasets"] = {name: list(marks) for name, marks in drawing.marks.items()}
     spec["config"] = {**_CONFIG}
     return _inline(vl_convert.vegalite_to_svg(spec))
 

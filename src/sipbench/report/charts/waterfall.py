@@ -9,7 +9,7 @@ from sipbench.protocol.inference import TaskChanges
 from sipbench.protocol.summary import Estimate
 from sipbench.protocol.vocabulary import PathType, Split
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import AXIS, INK, altair, looks
+from sipbench.report.charts.theme import AXIS, INK, Drawing, altair, looks
 from sipbench.report.reading import Study
 from sipbench.report.words import LABELS, clean, count, points, share
 from sipbench.stats.per_task import Bar, waterfall
@@ -27,7 +27,7 @@ def waterfall_chart(study: Study) -> Chart:
     """Every task of every adapted arm: raw change, shrunken change, and whether it flipped."""
     records: list[dict[str, Any]] = []
     said: list[str] = []
-    notes: list[str] = []
+    notes: list[tuple[str, str]] = []
     adapted = [at for at in study.order if study.summary.rows[at].path_type is not PathType.ORACLE]
     adapted = [at for at in adapted if study.summary.rows[at].path_type is not PathType.FROZEN] or adapted
     for at in adapted[:MOST_ARMS]:
@@ -40,13 +40,13 @@ def waterfall_chart(study: Study) -> Chart:
             said.append(_said(bars, study.names[at], metric, estimate.tasks))
             notes += _notes(bars, study.names[at], metric, estimate.tasks)
     if len(adapted) > MOST_ARMS:
-        notes.append(f"{count(len(adapted) - MOST_ARMS, 'further arm')} not drawn.")
+        notes.append(("Not drawn", count(len(adapted) - MOST_ARMS, "further arm")))
     return Chart(
         key="tasks",
         title="Task by task",
         reading=(
             "Each bar is the raw change of one task, in points, from the largest gain to the largest loss. "
-            "The dark tick is the same change shrunken towards the mean by as much as it is trial noise: it "
+            "The tick is the same change shrunken towards the mean by as much as it is trial noise: it "
             "is the better guess of what will be seen again. A triangle marks a task that went from never to "
             "always (up) or from always to never (down)."
         ),
@@ -68,7 +68,7 @@ def waterfall_chart(study: Study) -> Chart:
         records=tuple(records),
         draw=(lambda: _draw(study, records)) if records else None,
         empty="No task counts in two phases.",
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(_grouped(notes)),
     )
 
 
@@ -99,22 +99,28 @@ def _said(bars: list[Bar], name: str, metric: str, tasks: TaskChanges) -> str:
     )
 
 
-def _notes(bars: list[Bar], name: str, metric: str, tasks: TaskChanges) -> Iterator[str]:
-    label = f"{name}, {LABELS[metric]}"
+def _notes(bars: list[Bar], name: str, metric: str, tasks: TaskChanges) -> Iterator[tuple[str, str]]:
+    """What must be known of one panel: what it is, and of which one."""
+    label = f"{name} {LABELS[metric]}"
     if tasks.shrunken is None:
-        yield f"{label}: a task has a single attempt in a phase, so noise cannot be told from change."
-    elif tasks.kept is not None and tasks.kept == 0.0:
-        yield f"{label}: tasks differ by no more than trial noise, so the best guess for each is the mean."
+        yield "A task has a single attempt in a phase, so noise cannot be told from change", label
+    elif tasks.kept == 0.0:
+        yield "Tasks differ by no more than trial noise, so the best guess for each is the mean", label
     elif tasks.kept is not None:
-        yield f"{label}: {share(tasks.kept)} of a task's deviation from the mean is kept."
+        yield "What is kept of a task's deviation from the mean", f"{label} {share(tasks.kept)}"
     if any(bar.tasks > 1 for bar in bars):
         most = max(bar.tasks for bar in bars)
-        yield f"{label}: a bar is the mean of up to {count(most, 'task')} of neighbouring ranks."
+        yield f"A bar is the mean of up to {count(most, 'task')} of neighbouring ranks", label
     if tasks.omitted:
-        yield f"{label}: {count(tasks.omitted, 'task')} beyond those that the summary lists."
+        yield f"{count(tasks.omitted, 'task')} beyond those that the summary lists", label
 
 
-def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
+def _grouped(notes: list[tuple[str, str]]) -> Iterator[str]:
+    for what in dict.fromkeys(what for what, _ in notes):
+        yield f"{what}: {', '.join(label for said, label in notes if said == what)}."
+
+
+def _draw(study: Study, records: list[dict[str, Any]]) -> Drawing:
     alt = altair()
     look = dict(
         zip(
@@ -151,13 +157,19 @@ def _draw(study: Study, records: list[dict[str, Any]]) -> Any:
             y="mark:Q",
         ),
         alt.Chart().mark_rule(color=AXIS).encode(y=alt.datum(0)),
-        data=alt.Data(values=[_mark(record, tasks) for record in records]),
+        data=alt.NamedData("marks"),
     ).properties(width=width, height=_HEIGHT)
-    return layers.facet(
-        row=alt.Row("arm:N", sort=arms, title=None, header=alt.Header(labelAngle=0, labelAlign="left")),
+    chart = layers.facet(
+        row=alt.Row(
+            "arm:N",
+            sort=arms,
+            title=None,
+            header=alt.Header(labelAngle=0, labelAlign="left", labelPadding=16),
+        ),
         column=alt.Column("metric:N", sort=metrics, title=None),
         spacing={"row": 16, "column": 22},
     ).resolve_scale(x="independent")
+    return Drawing(chart, {"marks": [_mark(record, tasks) for record in records]})
 
 
 def _mark(record: dict[str, Any], tasks: dict[str, int]) -> dict[str, Any]:
