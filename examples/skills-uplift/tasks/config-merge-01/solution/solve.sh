@@ -1,0 +1,21 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+cache.host=host83
+cache.level=level65
+cache.path=path64
+cache.port=port11
+cache.size=size71
+log.host=host44
+log.port=port59
+log.retry=retry23
+log.size=size76
+mail.host=host23
+mail.path=path93
+mail.port=port81
+mail.retry=retry47
+mail.size=size55
+server.level=level88
+server.port=port97
+server.retry=retry41
+server.size=size48
+ANSWER

@@ -1,0 +1,25 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+cache.host=host48
+cache.level=level94
+cache.path=path9
+cache.port=port43
+cache.retry=retry82
+log.host=host56
+log.level=level84
+log.path=path70
+log.port=port65
+log.retry=retry44
+log.size=size95
+mail.host=host30
+mail.level=level41
+mail.path=path53
+mail.port=port89
+mail.retry=retry86
+mail.size=size73
+server.level=level51
+server.path=path3
+server.port=port4
+server.retry=retry67
+server.size=size59
+ANSWER

@@ -1,0 +1,20 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+cache.host=host80
+cache.level=level66
+cache.path=path56
+cache.port=port44
+cache.size=size2
+log.host=host42
+log.path=path23
+log.retry=retry85
+log.size=size45
+mail.level=level35
+mail.port=port94
+mail.retry=retry51
+server.level=level81
+server.path=path5
+server.port=port78
+server.retry=retry99
+server.size=size54
+ANSWER

@@ -1,0 +1,27 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+owner.owner=null
+owner.parts.id.id=34
+owner.parts.id.site="Gent"
+owner.parts.parts[0]=null
+owner.parts.parts[1]=null
+owner.parts.parts[2]="Basel"
+owner.site=true
+owner.tags=64
+parts=96
+site[0].id=true
+site[0].name[0]=true
+site[0].state=false
+site[0].tags[0]=true
+site[0].tags[1]=70
+site[0].tags[2]="Porto"
+site[1]=74
+state[0][0].name=null
+state[0][0].parts=null
+state[0][0].state=68
+state[0][0].tags=92
+state[0][1].id=false
+state[0][1].parts="Lyon"
+state[0][1].site=null
+state[0][2][0]=81
+ANSWER

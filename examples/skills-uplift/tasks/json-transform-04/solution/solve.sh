@@ -1,0 +1,27 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+name.name=false
+name.tags=false
+owner[0].name.id=69
+owner[0].name.name=null
+owner[0].name.parts=null
+owner[0].name.site=22
+owner[0].parts=2
+owner[1][0][0]=false
+owner[1][0][1]=87
+owner[1][0][2]=35
+owner[1][1].parts=3
+owner[1][1].site=null
+owner[1][1].state=20
+owner[1][2].id=false
+owner[1][2].state=false
+owner[2][0].name=false
+owner[2][0].parts=true
+owner[2][0].site=90
+owner[2][0].tags=null
+owner[2][1][0]=false
+owner[2][1][1]=false
+owner[2][1][2]=false
+site=true
+state[0]=true
+ANSWER

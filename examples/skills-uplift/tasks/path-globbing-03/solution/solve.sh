@@ -1,0 +1,4 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+tests/main.png
+ANSWER

@@ -1,0 +1,10 @@
+#!/bin/bash
+cat > /app/answer.txt <<'ANSWER'
+INV-28865
+INV-36887
+INV-52774
+INV-68501
+INV-72220
+INV-74490
+INV-90237
+ANSWER
