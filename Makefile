@@ -17,7 +17,7 @@ ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmar
 	tests/adaptation tests/cli tests/examples)
 
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
-EXTRAS ?= splits
+EXTRAS ?= report,splits
 
 .PHONY: help venv demo test test-engines check format bench calibrate schemas lock clean distclean
 
