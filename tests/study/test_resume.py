@@ -91,8 +91,19 @@ def test_attempts_without_a_grade_are_taken_up_again(trial: Trial) -> None:
     assert plain(trial) == before
 
 
+def test_without_retries_an_attempt_is_what_it_is_in_any_session(trial: Trial) -> None:
+    trial.write(benchmark={"does": {"heldout-0": "raise"}}, phases=["T0"], retries=0)
+    assert trial.run().missing == 1
+    runs = (trial.out / "runs.jsonl").read_bytes()
+    assert trial.run().missing == 1
+    assert (trial.out / "runs.jsonl").read_bytes() == runs
+    # And whoever allows some later gets them.
+    assert trial.run(retries=1).missing == 1
+    assert trial.calls().count("frozen 0 T0 heldout-0 0") == 3
+
+
 def test_what_was_learned_from_is_not_tried_again(trial: Trial) -> None:
-    trial.write(arms={"learner": LEARNER}, benchmark={"does": {"adapt-0": "raise"}}, retries=0)
+    trial.write(arms={"learner": LEARNER}, benchmark={"does": {"adapt-0": "raise"}})
     assert trial.run().missing == 1
     calls = len(trial.calls())
     assert trial.run().missing == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sipbench.errors import StudyError
@@ -187,7 +187,7 @@ def _read(session: Session) -> None:
                 f"arm {record.arm}) is not part of this study; put the file back, or start afresh with "
                 "another --out"
             )
-        if record.status.is_retried and not _was_learned_from(slot, session.made):
+        if _is_tried_again(session, slot, record):
             again.append(record)
         else:
             session.add(slot, record, earlier=True)
@@ -201,8 +201,10 @@ def _read(session: Session) -> None:
             session.spending.add(*tries)
 
 
-def _was_learned_from(slot: Slot, made: Mapping[StateKey, AdaptationRecord]) -> bool:
-    return slot.split is Split.ADAPT and StateKey(slot.arm, slot.repeat, slot.phase) in made
+def _is_tried_again(session: Session, slot: Slot, record: RunRecord) -> bool:
+    learned = slot.split is Split.ADAPT and StateKey(slot.arm, slot.repeat, slot.phase) in session.made
+    # Who wants no second try wants none in another session either.
+    return record.status.is_retried and session.design.config.retries > 0 and not learned
 
 
 def _reopen(session: Session, again: Sequence[RunRecord]) -> None:
