@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sipbench.errors import ConfigError, SipbenchError, SplitError
+from sipbench.benchmarks.base import Task
+from sipbench.errors import ConfigError, EngineError, SipbenchError, SplitError
 from sipbench.protocol.manifest import Preregistered, SplitManifest, replay_list_digest
 from sipbench.protocol.vocabulary import Split
 from sipbench.study.design import Design, resolve
@@ -174,3 +175,51 @@ def test_another_replay_list_than_the_registered_one_breaks_a_rule(tmp_path: Pat
 def test_manifests_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     manifest = design(tmp_path).manifest
     assert SplitManifest.model_validate_json(manifest.model_dump_json()) == manifest
+
+
+# --- a benchmark that does not keep its contract
+
+
+def unruly(monkeypatch: pytest.MonkeyPatch, **attributes: Any) -> None:
+    """Have the benchmark ``synth`` be somebody's with these attributes."""
+    from sipbench.benchmarks.synth import SynthBenchmark
+
+    for name, value in attributes.items():
+        monkeypatch.setattr(SynthBenchmark, name, value)
+
+
+def leaves(*_: Any) -> Any:
+    raise SystemExit(3)
+
+
+def half(*_: Any) -> Any:
+    yield Task("a", "sha256:" + "a" * 64)
+    raise RuntimeError("no more")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"tasks": lambda _: None}, "TypeError"),
+        ({"tasks": lambda _: [1]}, "tasks() yields int, expected Task"),
+        ({"tasks": lambda _: [Task(["a"], "sha256:" + "a" * 64)]}, "id: Input should be a valid string"),  # type: ignore[arg-type]
+        ({"tasks": half}, "RuntimeError: no more"),
+        ({"tasks": leaves}, "SystemExit: 3"),
+        ({"splits": lambda *_: None}, "splits() returned NoneType, expected a SplitManifest"),
+        ({"splits": leaves}, "SystemExit: 3"),
+        ({"reward_range": None}, "reward_range None is not two finite numbers"),
+        ({"reward_range": (0.0, float("inf"))}, "is not two finite numbers"),
+        ({"reward_range": ("0", "1")}, "is not two finite numbers"),
+        ({"reward_range": (1.0, 1.0)}, "its reward_range (1, 1) is empty"),
+        ({"engine": " "}, "declares no `engine`"),
+        ({"engine": "caf\udce9"}, "its `engine` cannot be encoded"),
+    ],
+)
+def test_a_benchmark_that_breaks_its_contract_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attributes: dict[str, Any], said: str
+) -> None:
+    unruly(monkeypatch, **attributes)
+    message = refused(tmp_path, EngineError)
+    assert said in message
+    assert message.startswith("benchmark 'synth'")
+    assert "\n" not in message

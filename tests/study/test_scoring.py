@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sipbench.benchmarks.base import Agent, Attempt
+from sipbench.protocol.digests import canonical_json
+from sipbench.protocol.jsonl import parse_record
 from sipbench.protocol.manifest import SplitManifest, TaskEntry
 from sipbench.protocol.records import RunRecord, SkillRef, Try, Usage
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
@@ -225,6 +227,72 @@ def test_what_cannot_be_recorded_is_an_error_of_that_attempt(fields: dict[str, A
         None,
     )
     assert said in str(found.error_message)
+
+
+class Odd:
+    """A plug-in's object that cannot be looked at."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("no number")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("reward", [Odd(), 10**5000], ids=["odd", "huge"])
+def test_a_reward_that_cannot_even_be_shown_is_a_verifier_error(reward: Any) -> None:
+    found = record(graded(reward))
+    assert (found.status, found.reward) == (Status.VERIFIER_ERROR, None)
+    assert f"the reward is a {type(reward).__name__}" in str(found.error_message)
+
+
+@pytest.mark.parametrize("status", ["graded", "bogus", None])
+def test_a_status_that_is_none_is_an_error_of_that_attempt(status: Any) -> None:
+    found = record(Attempt(status, reward=0.5, usage=Usage(token_total=7)))
+    assert (found.status, found.error_type, found.score) == (
+        Status.INFRASTRUCTURE_ERROR,
+        "ContractError",
+        None,
+    )
+    assert "status: expected a Status" in str(found.error_message)
+    assert found.token_total == 7
+
+
+def nested(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"in": found}
+    return found
+
+
+def endless() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    found["in"] = found
+    return found
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"metadata": nested(230)},
+        {"metadata": nested(5000)},
+        {"metadata": endless()},
+        {"overrides": {"normalization": "x" * 17_000_000}},
+        {"notes": Odd()},
+    ],
+    ids=["deep", "deeper", "endless", "long", "odd"],
+)
+def test_what_could_not_be_read_again_is_never_written(fields: dict[str, Any]) -> None:
+    found = record(graded(usage=Usage(token_total=7), **fields))
+    assert (found.status, found.error_type) == (Status.INFRASTRUCTURE_ERROR, "ContractError")
+    assert found.token_total == 7
+    assert parse_record(canonical_json(found.model_dump(mode="json"))) == found
+
+
+def test_usage_that_is_no_measurement_is_an_error_of_that_attempt() -> None:
+    found = record(graded(usage=Usage.model_construct(token_total=-5)))
+    assert (found.status, found.token_total) == (Status.INFRASTRUCTURE_ERROR, None)
+    assert "token_total" in str(found.error_message)
 
 
 def test_what_it_used_is_kept_though_the_rest_cannot_be_recorded() -> None:

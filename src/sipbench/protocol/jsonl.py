@@ -29,6 +29,7 @@ __all__ = [
     "MAX_LINE_BYTES",
     "LineWriter",
     "Problem",
+    "check_readable",
     "check_records",
     "drop_torn_line",
     "parse_object",
@@ -165,6 +166,26 @@ def parse_record(line: bytes) -> RunRecord:
     except ValueError as error:
         raise RecordError(f"not a record: {error}") from None
     return RunRecord.model_validate_json(text, strict=True)
+
+
+def check_readable(record: BaseModel) -> None:
+    """Refuse a record whose line could not be read again: written, it would end a study for good.
+
+    Raises:
+        RecordError: Its line would be too long, nested too deeply, or otherwise not be what it is.
+    """
+    try:
+        line = canonical_json(record.model_dump(mode="json"))
+        if len(line) > MAX_LINE_BYTES:
+            raise RecordError(f"its line would be longer than {MAX_LINE_BYTES} bytes")
+        parse_object(line)
+        type(record).model_validate_json(line, strict=True)
+    except ValidationError as error:
+        item = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in item["loc"])
+        raise RecordError(f"{field}: {item['msg']}" if field else item["msg"]) from None
+    except ValueError as error:
+        raise RecordError(str(error)) from None
 
 
 def check_records(path: Path) -> Iterator[RunRecord | Problem]:

@@ -12,12 +12,14 @@ from pydantic import ValidationError
 
 from sipbench.adaptation.base import AdaptationOutcome, AdaptationRequest
 from sipbench.benchmarks.base import Task
-from sipbench.errors import AdaptationError
+from sipbench.errors import AdaptationError, RecordError
 from sipbench.protocol.adaptations import AdaptationRecord
 from sipbench.protocol.digests import EMPTY_TREE, canonical_json
+from sipbench.protocol.jsonl import check_readable
 from sipbench.protocol.records import RunRecord, Usage
 from sipbench.protocol.versions import ADAPTATION_RECORD_VERSION
 from sipbench.study.executors.base import AdaptationDone, AdaptationJob, Executor
+from sipbench.study.guard import describe, said_by
 from sipbench.study.identity import adaptation_seed
 from sipbench.study.journal import AdaptationFailed, Adapted, Adapting
 from sipbench.study.ledger import Ledger
@@ -57,7 +59,7 @@ class Adaptations:
             digest = states.publish(step.key, making)
         except AdaptationError as error:
             states.discard(making)
-            self.ledger.note(AdaptationFailed(**place, message=str(error)[:4000]))
+            self.ledger.note(AdaptationFailed(**place, message=said_by(error)[:4000]))
             raise
         record = self._record(step, done, digest)
         await self.ledger.adapted(record, Adapted(**place, agent_state_digest=digest))
@@ -99,7 +101,7 @@ class Adaptations:
         arm = self.session.design.arms[step.key.arm]
         outcome = done.outcome
         try:
-            return AdaptationRecord.model_validate(
+            record = AdaptationRecord.model_validate(
                 {
                     "schema_version": ADAPTATION_RECORD_VERSION,
                     "arm": step.key.arm,
@@ -117,10 +119,12 @@ class Adaptations:
                     "metadata": self._metadata(step, outcome),
                 }
             )
-        except (ValidationError, ValueError, TypeError) as error:
+            check_readable(record)
+        except Exception as error:  # an outcome's values are a plug-in's objects, which may do anything
             raise AdaptationError(
                 f"adaptation '{arm.kind}': its outcome cannot be recorded: {_first(error)}"
             ) from None
+        return record
 
     def _metadata(self, step: Step, outcome: AdaptationOutcome) -> dict[str, object]:
         """What the adaptation says, and which earlier tries of it failed, whose cost nobody knows."""
@@ -142,4 +146,4 @@ def _first(error: Exception) -> str:
     if isinstance(error, ValidationError):
         item = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
-    return str(error)
+    return said_by(error) if isinstance(error, ValueError | TypeError | RecordError) else describe(error)

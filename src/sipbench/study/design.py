@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from pydantic import ValidationError
@@ -105,15 +107,27 @@ def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any]]:
         raise loaded.error(str(error), "benchmark", "name") from None
     options = loaded.options(found.Options, choice.options, "benchmark")
     benchmark: Benchmark = guarded(f"benchmark '{choice.name}'", lambda: found(options, base=loaded.base))
-    for attribute in ("name", "version", "grader_version", "engine", "normalization"):
-        if not isinstance(getattr(benchmark, attribute, None), str):
-            raise EngineError(
-                f"benchmark '{choice.name}': declares no `{attribute}`, which the contract asks for"
-            )
-    low, high = benchmark.reward_range
-    if not low < high:
-        raise EngineError(f"benchmark '{choice.name}': its reward_range ({low}, {high}) is empty")
+    _check_declared(benchmark, choice.name)
     return benchmark, options.model_dump(mode="json", by_alias=True)
+
+
+def _check_declared(benchmark: Benchmark, name: str) -> None:
+    for attribute in ("name", "version", "grader_version", "engine", "normalization"):
+        value = getattr(benchmark, attribute, None)
+        if not isinstance(value, str) or not value.strip():
+            raise EngineError(f"benchmark '{name}': declares no `{attribute}`, which the contract asks for")
+        if value != value.encode("utf-8", "replace").decode("utf-8"):
+            raise EngineError(f"benchmark '{name}': its `{attribute}` cannot be encoded: {value!r:.80}")
+    found: Any = benchmark.reward_range
+    try:
+        low, high = (float(end) for end in found)
+        finite = math.isfinite(low) and math.isfinite(high) and all(isinstance(end, Real) for end in found)
+    except (TypeError, ValueError):
+        finite = False
+    if not finite:
+        raise EngineError(f"benchmark '{name}': its reward_range {found!r:.80} is not two finite numbers")
+    if not low < high:
+        raise EngineError(f"benchmark '{name}': its reward_range ({low:g}, {high:g}) is empty")
 
 
 def tasks_by_id(benchmark: Benchmark) -> dict[str, Task]:
@@ -123,10 +137,10 @@ def tasks_by_id(benchmark: Benchmark) -> dict[str, Task]:
         EngineError: It has none, an id occurs twice, or a field is invalid.
     """
     tasks: dict[str, Task] = {}
-    for task in guarded(f"benchmark '{benchmark.name}'", benchmark.tasks):
-        if task.id in tasks:
+    for task in guarded(f"benchmark '{benchmark.name}'", lambda: list(benchmark.tasks())):
+        if not isinstance(task, Task):
             raise EngineError(
-                f"benchmark '{benchmark.name}': the task id '{task.id}' occurs twice; make ids unique"
+                f"benchmark '{benchmark.name}': tasks() yields {type(task).__name__}, expected Task"
             )
         try:
             TaskEntry(id=task.id, family=task.family, concept=task.concept, digest=task.digest)
@@ -136,6 +150,10 @@ def tasks_by_id(benchmark: Benchmark) -> dict[str, Task]:
             raise EngineError(
                 f"benchmark '{benchmark.name}': task {task.id!r}: {field}: {item['msg']}"
             ) from None
+        if task.id in tasks:
+            raise EngineError(
+                f"benchmark '{benchmark.name}': the task id '{task.id}' occurs twice; make ids unique"
+            )
         tasks[task.id] = task
     if not tasks:
         raise EngineError(f"benchmark '{benchmark.name}': it has no tasks")

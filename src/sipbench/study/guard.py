@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sipbench.errors import EngineError, SipbenchError
 
-__all__ = ["guarded"]
+__all__ = ["describe", "guarded", "said_by"]
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,20 @@ def guarded[Result](who: str, call: Callable[[], Result]) -> Result:
         return call()
     except SipbenchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         log.debug("%s failed", who, exc_info=True)
-        kind = type(error).__name__
-        raise EngineError(f"{who} failed: {kind}: {error}; `-vv` shows where") from error
+        raise EngineError(f"{who} failed: {describe(error)}; `-vv` shows where") from error
+
+
+def describe(error: BaseException) -> str:
+    """The kind of an exception and what it says, in text that can be encoded; never fails itself."""
+    said = said_by(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def said_by(error: BaseException) -> str:
+    """What an exception says, in text that can be encoded; nothing if it cannot even say it."""
+    try:
+        return str(error).encode("utf-8", "replace").decode("utf-8")
+    except Exception:
+        return ""

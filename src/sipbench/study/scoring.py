@@ -10,14 +10,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from sipbench.benchmarks.base import Attempt, Benchmark
+from sipbench.errors import RecordError
 from sipbench.protocol.digests import canonical_json
-from sipbench.protocol.jsonl import MAX_LINE_BYTES
+from sipbench.protocol.jsonl import MAX_LINE_BYTES, check_readable
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.records import RunRecord, Try, Usage
 from sipbench.protocol.versions import RUN_RECORD_VERSION
 from sipbench.protocol.vocabulary import Status
 from sipbench.study.arms import Arm
 from sipbench.study.executors.base import AttemptDone
+from sipbench.study.guard import describe, said_by
 from sipbench.study.plan import Slot
 
 __all__ = ["OVERRIDES", "Identified", "Scorer", "as_try"]
@@ -71,19 +73,22 @@ class Scorer:
         What does not keep the contract becomes an error of the surroundings with a message that
         names it: one bad attempt must not end a study.
         """
-        attempt, score = self._graded(done.attempt)
         try:
-            return self._record(who, replace(done, attempt=attempt), score, tries)
+            attempt, score = self._graded(done.attempt)
+            found = self._record(who, replace(done, attempt=attempt), score, tries)
+            check_readable(found)
+            return found
         except ValidationError as error:
             item = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(str(part) for part in item["loc"])
             message = f"{field}: {item['msg']}" if field else item["msg"]
-        except (TypeError, ValueError) as error:
-            message = str(error)
-        usage = attempt.usage if isinstance(attempt.usage, Usage) else Usage()
+        except (TypeError, ValueError, RecordError) as error:
+            message = said_by(error)
+        except Exception as error:  # an attempt's values are a plug-in's objects, which may do anything
+            message = describe(error)
         broken = Attempt(
             Status.INFRASTRUCTURE_ERROR,
-            usage=usage,
+            usage=_sound(done.attempt.usage),
             error_type="ContractError",
             error_message=f"the attempt cannot be recorded: {message}",
         )
@@ -91,13 +96,16 @@ class Scorer:
 
     def _graded(self, attempt: Attempt) -> tuple[Attempt, float | None]:
         """The attempt with a status that its reward bears out, and the score."""
-        if not attempt.status.is_graded:
+        status: Any = attempt.status
+        if not isinstance(status, Status):
+            raise TypeError(f"status: expected a Status, found {type(status).__name__}")
+        if not status.is_graded:
             return replace(attempt, reward=None, success=None), None
         low, high = self._benchmark.reward_range
         value = _number(attempt.reward)
         if value is None or not low <= value <= high:
             kept = value if value is not None and math.isfinite(value) else None
-            what = f"the reward is {attempt.reward!r:.80}, not a finite number from {low:g} to {high:g}"
+            what = f"the reward is {_shown(attempt.reward)}, not a finite number from {low:g} to {high:g}"
             return _ungraded(attempt, "invalid_reward", what, kept), None
         try:
             score = float(self._benchmark.normalize(value))
@@ -163,8 +171,23 @@ def _number(reward: Any) -> float | None:
         return None
     try:
         return float(reward)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:
         return None
+
+
+def _shown(reward: Any) -> str:
+    try:
+        return f"{reward!r:.80}"
+    except Exception:  # an integer of thousands of digits, or an object of somebody's
+        return f"a {type(reward).__name__}"
+
+
+def _sound(usage: Any) -> Usage:
+    """What was used, as far as that can be recorded."""
+    try:
+        return Usage.model_validate(usage.model_dump())
+    except Exception:
+        return Usage()
 
 
 def _ungraded(attempt: Attempt, error_type: str, message: str, reward: float | None) -> Attempt:

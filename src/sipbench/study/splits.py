@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sipbench.benchmarks.base import Benchmark, Task
-from sipbench.errors import RecordError, SplitError
+from sipbench.errors import EngineError, RecordError, SplitError
 from sipbench.protocol.manifest import Preregistered, SplitManifest, TaskEntry, replay_list_digest
 from sipbench.protocol.records import timestamp
 from sipbench.protocol.versions import SPLITS_VERSION, upgraded
@@ -59,6 +59,7 @@ def resolve_manifest(
 
     Raises:
         SplitError: A split that the study needs is empty, or a task is not the benchmark's.
+        EngineError: The benchmark makes no splits.
     """
     config = loaded.config
     if config.splits.file is not None:
@@ -71,6 +72,11 @@ def resolve_manifest(
     else:
         sizes = dict(config.splits.sizes)
         manifest = guarded(f"benchmark '{benchmark.name}'", lambda: benchmark.splits(config.seed, sizes))
+        if not isinstance(manifest, SplitManifest):
+            raise EngineError(
+                f"benchmark '{benchmark.name}': splits() returned {type(manifest).__name__}, "
+                "expected a SplitManifest"
+            )
     manifest = _completed(manifest, tasks)
     given = config.replay_selection
     if given == "preregistered":

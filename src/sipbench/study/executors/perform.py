@@ -17,6 +17,7 @@ from sipbench.errors import AdaptationError, SipbenchError
 from sipbench.protocol.records import timestamp
 from sipbench.protocol.vocabulary import Status
 from sipbench.study.executors.base import AdaptationDone, AdaptationJob, AttemptDone, AttemptJob, Times
+from sipbench.study.guard import describe, said_by
 
 __all__ = ["Clock", "broken", "perform_adaptation", "perform_attempt", "perform_attempt_async", "runs_async"]
 
@@ -87,7 +88,7 @@ def _checked(found: Any) -> Attempt:
 
 def _raised(error: BaseException) -> Attempt:
     _log.debug("an attempt raised", exc_info=error)
-    return broken(type(error).__name__, str(error) or repr(error))
+    return broken(type(error).__name__, said_by(error) or f"{type(error).__name__} without a message")
 
 
 def perform_adaptation(job: AdaptationJob) -> AdaptationDone:
@@ -119,4 +120,4 @@ def _saying[Result](kind: str, call: Callable[[], Result]) -> Result:
         raise AdaptationError(str(error)) from error
     except (Exception, SystemExit) as error:
         _log.debug("adaptation '%s' raised", kind, exc_info=True)
-        raise AdaptationError(f"adaptation '{kind}' failed: {type(error).__name__}: {error}") from error
+        raise AdaptationError(f"adaptation '{kind}' failed: {describe(error)}") from error
