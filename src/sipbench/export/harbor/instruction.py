@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sipbench.cards.checks.model import (
-    ByCell,
-    ByColumn,
-    ByLabel,
-    ByPointer,
     Check,
     EvalFile,
     FieldPresent,
@@ -21,6 +17,7 @@ from sipbench.cards.checks.model import (
     ScriptRuns,
     ValueInRange,
 )
+from sipbench.cards.checks.selectors import ByCell, ByColumn, ByLabel, ByPointer
 from sipbench.cards.checks.submission import OUTPUT
 from sipbench.cards.leaks.traces import clean
 from sipbench.cards.model import Card
