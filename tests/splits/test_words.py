@@ -27,6 +27,12 @@ def test_what_counts_as_the_same_text(text: str, normal: str) -> None:
     assert normal_text(text) == normal
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_plain_text_is_normalised_like_any_other(text: str) -> None:
+    # A letter that is not ASCII takes the long way.
+    assert normal_text(text + " é") == f"{normal_text(text)} é".strip()
+
+
 def test_shingles_are_words_in_a_row() -> None:
     assert word_shingles("a b c d", 3) == {("a", "b", "c"), ("b", "c", "d")}
 

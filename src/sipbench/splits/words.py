@@ -32,6 +32,7 @@ _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff])"
 )
+_ASCII = str.maketrans({chr(code): chr(code).lower() if chr(code).isalnum() else " " for code in range(128)})
 # Normalising a run of combining marks takes quadratic time: no piece is longer than this.
 _PIECE = 1024
 _CHUNK_BYTES = 1 << 20
@@ -43,8 +44,9 @@ I64 = npt.NDArray[np.int64]
 def normal_text(text: str) -> str:
     """The words of ``text`` in order, one space between them; empty if it has none."""
     text = text[:MAX_CHARACTERS]
-    text = text.lower() if text.isascii() else _folded(text)[:MAX_CHARACTERS]
-    return " ".join(_WORD.findall(text))
+    if text.isascii():  # the same, several times as fast
+        return " ".join(text.translate(_ASCII).split())
+    return " ".join(_WORD.findall(_folded(text)[:MAX_CHARACTERS]))
 
 
 def _folded(text: str) -> str:
