@@ -59,8 +59,9 @@ seconds = time.perf_counter() - start
 assert len(found) == 4, len(found)
 """
 REPORT = """
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(seconds, peak / (1024 if sys.platform == "linux" else 1024 * 1024))
+used = resource.getrusage(resource.RUSAGE_SELF)
+peak = used.ru_maxrss / (1024 if sys.platform == "linux" else 1024 * 1024)
+print(seconds, peak, used.ru_utime + used.ru_stime)
 """
 
 
@@ -140,15 +141,15 @@ def write(folder: Path, n: int) -> tuple[Path, Path]:
     return current, old
 
 
-def measure(code: str, *arguments: str) -> tuple[float, float]:
-    """Seconds and peak MiB of a piece of code in a process of its own."""
+def measure(code: str, *arguments: str) -> tuple[float, float, float]:
+    """Seconds, peak MiB and seconds of processor time of a piece of code in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", code + REPORT, *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode:
         sys.exit(done.stderr)
-    seconds, peak = map(float, done.stdout.split())
-    return seconds, peak
+    seconds, peak, processor = map(float, done.stdout.split())
+    return seconds, peak, processor
 
 
 def main() -> None:
@@ -165,16 +166,20 @@ def main() -> None:
         current, old = write(folder, options.records)
         print(f"{options.records:,} records, {current.stat().st_size / 2**20:,.0f} MiB")
         took = {}
-        scan, peak = measure(SCAN, str(current), str(options.records))
+        scan, peak, busy = measure(SCAN, str(current), str(options.records))
         print(f"      scan: {scan:6.1f} s, {peak:6,.0f} MiB (polars, all columns, nothing computed)")
+        processor = {}
         for mode, goal in GOALS.items():
-            took[mode], peak = measure(OURS, str(current), mode, str(options.records))
+            took[mode], peak, processor[mode] = measure(OURS, str(current), mode, str(options.records))
             print(f"{mode:>10}: {took[mode]:6.1f} s (goal {goal:.0f}), {peak:6,.0f} MiB (goal {GOAL_MIB:,})")
-        print(f"            trusted takes {took['trusted'] / scan:.1f} scans (goal 3)")
+        print(
+            f"            trusted takes {took['trusted'] / scan:.1f} scans (goal 3); of processor time, which "
+            f"other work distorts less, {processor['trusted'] / busy:.1f} of {busy:.1f} s"
+        )
         if options.peer is None:
             print("      peer: no checkout given (--peer), so no comparison with the v0.1.0 aggregator")
             return
-        seconds, peak = measure(PEER, str(old), str(options.peer / "src"))
+        seconds, peak, _ = measure(PEER, str(old), str(options.peer / "src"))
         ratios = ", ".join(f"{mode} takes {took[mode] / seconds:.2f} of that" for mode in GOALS)
         print(f"      peer: {seconds:6.1f} s, {peak:6,.0f} MiB; {ratios}")
 
