@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +146,10 @@ def test_how_it_ended_stands_in_the_journal(trial: Trial) -> None:
     assert (planned["attempts"], planned["finished"]) == (10, 0)
     assert [event["reason"] for event in trial.journal("stopped")] == ["nothing left to do"]
     assert len(trial.journal("started")) == len(trial.journal("finished")) == 10
+
+
+def test_engines_are_given_absolute_paths(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trial.folder)
+    trial.out = Path("relative")
+    result = trial.write(arms=BOTH, phases=["T0"]).run()
+    assert result.folder == trial.folder / "relative"

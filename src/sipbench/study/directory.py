@@ -27,7 +27,8 @@ class StudyDirectory:
     """The paths of a study directory, and the right to write to it."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        # Absolute, since engines and workers may stand in another folder.
+        self.root = root = root.absolute()
         self.study = root / _STUDY
         self.lock = root / LOCK
         self.splits = root / SPLITS
