@@ -1,4 +1,4 @@
-"""The example about skills: its tasks are what the generator writes, each can be solved and is not solved by itself."""
+"""The example about skills: its tasks are what the generator writes, solvable, and not solved by themselves."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def small(folder: Path) -> Path:
     study["repeats"] = 1
     (folder / "study.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
     splits = json.loads((folder / "splits.json").read_text(encoding="utf-8"))
-    splits["heldout"] = [entry for entry in splits["heldout"] if entry["id"].endswith("-02")]
+    splits["heldout"] = [entry for entry in splits["heldout"] if entry["id"].endswith("-03")]
     splits["replay"] = splits["replay"][::2]
     (folder / "splits.json").write_text(json.dumps(splits), encoding="utf-8")
     return folder / "study.yaml"
