@@ -173,8 +173,8 @@ def main() -> None:
             took[mode], peak, processor[mode] = measure(OURS, str(current), mode, str(options.records))
             print(f"{mode:>10}: {took[mode]:6.1f} s (goal {goal:.0f}), {peak:6,.0f} MiB (goal {GOAL_MIB:,})")
         print(
-            f"            trusted takes {took['trusted'] / scan:.1f} scans (goal 3); of processor time, which "
-            f"other work distorts less, {processor['trusted'] / busy:.1f} of {busy:.1f} s"
+            f"            trusted takes {took['trusted'] / scan:.1f} scans (goal 3); of processor time, which"
+            f" other work distorts less, {processor['trusted'] / busy:.1f} of {busy:.1f} s"
         )
         if options.peer is None:
             print("      peer: no checkout given (--peer), so no comparison with the v0.1.0 aggregator")
