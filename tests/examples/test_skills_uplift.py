@@ -1,4 +1,4 @@
-"""The example about skills: its tasks are what the generator writes, solvable, and not solved by themselves."""
+"""The example about skills: its tasks are those that the generator writes, and none is solved by itself."""
 
 from __future__ import annotations
 
