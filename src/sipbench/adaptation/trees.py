@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from sipbench.errors import AdaptationError
 
-__all__ = ["Bounds", "copy_tree", "scratch_folder"]
+__all__ = ["Bounds", "copy_tree", "remove_tree", "scratch_folder"]
 
 _log = logging.getLogger(__name__)
 
@@ -145,12 +145,12 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
         yield folder
     finally:
         try:
-            _remove(folder)
+            remove_tree(folder)
         except OSError as error:
             _log.warning("%s cannot be removed: %s", folder, error.strerror or error)
 
 
-def _remove(folder: Path) -> None:
+def remove_tree(folder: Path) -> None:
     """Remove ``folder``, however deep it is and whatever modes its folders have.
 
     Folders of the second level are moved to the first until there are none, since a path to a
@@ -161,6 +161,7 @@ def _remove(folder: Path) -> None:
     if not folder.is_absolute() or Path.cwd().is_relative_to(folder):
         raise OSError(f"{folder} is in use")
     moved = 0
+    folder.chmod(0o700)
     while entries := list(os.scandir(folder)):
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):

@@ -58,7 +58,7 @@ def tree_digest(root: Path) -> str:
 
     Raises:
         SipbenchError: The tree holds a symbolic link or a special file, whose meaning depends on
-            the machine, or a name that is not valid UTF-8.
+            the machine, a name that is not valid UTF-8, or a folder that cannot be read.
     """
     lines = []
     for path in _files(root):
@@ -73,7 +73,12 @@ def tree_digest(root: Path) -> str:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for folder, folders, names in os.walk(root):
+    def refuse(error: OSError) -> None:
+        # What is silently left out could be changed without anybody noticing.
+        if not isinstance(error, FileNotFoundError) or Path(error.filename) != root:
+            raise SipbenchError(f"{error.filename}: cannot be read: {error.strerror}")
+
+    for folder, folders, names in os.walk(root, onerror=refuse):
         for name in [*folders, *names]:
             path = Path(folder, name)
             mode = path.lstat().st_mode

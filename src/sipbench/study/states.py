@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 from uuid import uuid4
 
+from sipbench.adaptation.trees import remove_tree
 from sipbench.errors import AdaptationError, SipbenchError, StudyError
 from sipbench.protocol.adaptations import AdaptationRecord
 from sipbench.protocol.digests import EMPTY_TREE, tree_digest
@@ -87,8 +87,12 @@ class States:
         """Move a state to its place, from where on it does not change; its digest.
 
         Raises:
-            AdaptationError: It holds what cannot be part of a state.
+            AdaptationError: It holds what cannot be part of a state, or is not there any more.
         """
+        if making.is_symlink() or not making.is_dir():
+            raise AdaptationError(
+                "the agent state cannot be used: the adaptation removed or replaced the folder it was given"
+            )
         try:
             digest = tree_digest(making)
             _protect(making)
@@ -107,15 +111,22 @@ class States:
 
     def discard(self, making: Path) -> None:
         """Remove a folder that :meth:`begin` made and nobody needs."""
-        inside = making.resolve().is_relative_to(self._directory.states.resolve())
-        if not inside or making.is_symlink() or _MAKING.fullmatch(making.name) is None:
+        parent = making.parent.resolve()
+        inside = parent.is_relative_to(self._directory.states.resolve())
+        if not inside or _MAKING.fullmatch(making.name) is None:
             raise StudyError(f"{making}: not a folder that a state was made in; it is left alone")
-        shutil.rmtree(making, ignore_errors=True)
+        try:
+            if making.is_symlink() or making.is_file():
+                making.unlink()
+            elif making.exists():
+                remove_tree(parent / making.name)
+        except OSError as error:
+            _log.warning("%s cannot be removed: %s", making, error.strerror or error)
 
     def discard_leftovers(self) -> None:
         """Remove what adaptations left unfinished whose runner was ended."""
         for making in self._directory.states.glob("*/*/.*"):
-            if making.is_dir() and _MAKING.fullmatch(making.name):
+            if _MAKING.fullmatch(making.name):
                 self.discard(making)
 
 
