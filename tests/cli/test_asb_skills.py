@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import asb
 from tests.skills.made import raw, skill, text
+from tests.skills.test_collection import collection
 
 
 def test_sound_skills_are_counted_and_end_with_0(tmp_path: Path) -> None:
@@ -101,3 +103,50 @@ def test_a_folder_that_holds_something_else_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").touch()
     ended = asb("export-skills", tmp_path / "in", "-o", tmp_path / "out")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
+
+
+# --- collections
+
+
+@pytest.fixture(name="lakes")
+def _lakes(tmp_path: Path) -> Path:
+    return collection(tmp_path / "lakes")
+
+
+def test_a_release_is_pinned_gated_and_found(lakes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("skills_ref", reason="skills-ref (extra 'skills') is not installed")
+    pytest.importorskip("asb_schema", reason="the schemas of asb-schema (extra 'cards') are not installed")
+    ended = asb("skills", "verify", lakes)
+    assert (ended.code, "run asb skills pin" in ended.err) == (2, True)
+    assert asb("skills", "pin", lakes).out == "2 skills and 1 tools pinned\n"
+    assert asb("skills", "verify", lakes).out == "2 skills, 1 tools: as pinned\n"
+    ended = asb("skills", "gate", lakes)
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()] == [
+        "check", "skills-ref", "skills-ref-rs", "manifest", "verify",
+    ]  # fmt: skip
+    assert "lake-volume" in asb("skills", "find", "volume", lakes).out
+    assert len(json.loads(asb("skills", "catalogue", lakes).out)["skills"]) == 2
+    ended = asb("skills", "pack", lakes, "-o", tmp_path / "part", "--slug", "part", "--keyword", "volume")
+    assert ended.out == f"1 of 2 skills; {tmp_path / 'part'}: written\n"
+
+
+def test_the_gate_closes_for_a_tampered_file(lakes: Path) -> None:
+    pytest.importorskip("skills_ref", reason="skills-ref (extra 'skills') is not installed")
+    pytest.importorskip("asb_schema", reason="the schemas of asb-schema (extra 'cards') are not installed")
+    asb("skills", "pin", lakes)
+    (lakes / "leaves" / "lake-volume" / "run.py").write_text("evil", encoding="utf-8")
+    ended = asb("skills", "gate", lakes, "--json")
+    document = json.loads(ended.out)
+    assert (ended.code, document["passed"]) == (1, False)
+    assert [item["step"] for item in document["steps"] if item["problems"]] == ["verify"]
+    assert asb("skills", "verify", lakes).out.startswith("leaves/lake-volume/run.py: not the bytes")
+
+
+def test_a_gate_that_lacks_a_validator_is_none(lakes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "skills_ref", None)
+    ended = asb("skills", "gate", lakes)
+    assert (ended.code, ended.err) == (
+        2,
+        "asb: the gate needs the extra 'skills': pip install 'sipbench[skills]'\n",
+    )

@@ -5,6 +5,11 @@ from __future__ import annotations
 import typer
 
 from sipbench.cli.asb_commands.skills.check import check
+from sipbench.cli.asb_commands.skills.find import catalogue, find
+from sipbench.cli.asb_commands.skills.gate import gate
+from sipbench.cli.asb_commands.skills.pack import pack
+from sipbench.cli.asb_commands.skills.pin import pin
+from sipbench.cli.asb_commands.skills.verify import verify
 
 __all__ = ["app"]
 
@@ -16,3 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("check")(check)
+app.command("pin")(pin)
+app.command("verify")(verify)
+app.command("gate")(gate)
+app.command("pack")(pack)
+app.command("catalogue")(catalogue)
+app.command("find")(find)
