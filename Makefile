@@ -12,9 +12,9 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 # The parts that need engines; they have an environment of their own, so that `make demo` stays light.
-ENGINES := cards,harbor,judge,splits
+ENGINES := cards,harbor,judge,mcp,mcp-clients,skills,splits
 ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmarks/harbor tests/importers/harbor \
-	tests/adaptation tests/cli tests/examples)
+	tests/adaptation tests/cli tests/examples tests/skills)
 
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
 EXTRAS ?= report,splits
