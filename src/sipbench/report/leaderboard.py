@@ -204,7 +204,7 @@ def _row(study: Study, at: int) -> tuple[Cell, ...]:
         for label, verdict in (("FG", row.metrics.fg.verdict), ("BR", row.metrics.br.verdict))
         if verdict is not None
     ]
-    ie = metric_cell("ie", row.metrics.ie)
+    ie = metric_cell(row, "ie")
     return (
         Cell((study.names[at], f"{row.path_type}, {clean(row.model_name)}"), study.names[at]),
         cell(study.name),

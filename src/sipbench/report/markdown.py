@@ -26,7 +26,7 @@ from sipbench.report.panels import (
 )
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table
-from sipbench.report.verdicts import ArmVerdict, arm_verdicts, in_words
+from sipbench.report.findings import ArmVerdict, arm_verdicts, in_words
 from sipbench.report.words import clean
 
 __all__ = ["markdown", "table_lines"]

@@ -15,6 +15,7 @@ from sipbench.report.words import (
     amount,
     clean,
     interval,
+    only_bounds,
     points,
     probability,
     score,
@@ -70,7 +71,7 @@ def _protocol(study: Study, key: str, caption: str, members: Sequence[int]) -> T
         rows.append(
             (
                 Cell((study.names[at], row.path_type.value), study.names[at]),
-                *(metric_cell(name, getattr(row.metrics, name)) for name in PROTOCOL),
+                *(metric_cell(row, name) for name in PROTOCOL),
                 cell(paid, text=cost),
                 cell(row.repeats),
                 cell(
@@ -85,10 +86,13 @@ def _protocol(study: Study, key: str, caption: str, members: Sequence[int]) -> T
     return Table(key, caption, tuple(head), tuple(rows), (*notes, *_missing(study, members)))
 
 
-def metric_cell(name: str, estimate: Estimate) -> Cell:
+def metric_cell(row: Row, name: str) -> Cell:
     """Mean ± sd over repeats; interval; tasks. A ratio shows the ratio of means, since its mean is biased."""
+    estimate: Estimate = getattr(row.metrics, name)
     if estimate.value is None:
         return Cell((NOTHING,))
+    if only_bounds(row, name):
+        return Cell(("bounds only", "see lost attempts"))
     form = _FORMS.get(name, "+.3f")
     mean = estimate.value if name in _RATIOS or estimate.repeats_mean is None else estimate.repeats_mean
     sd = "" if estimate.repeats_sd is None else f" ± {score(estimate.repeats_sd, form.replace('+', ''))}"
@@ -152,9 +156,11 @@ def _adjusted(row: Row, name: str) -> bool:
 
 
 def _adjusted_cell(estimate: Estimate) -> Cell:
-    found = estimate.adjusted
+    found, lost = estimate.adjusted, estimate.lost
     if found is None or found.value is None:
         return Cell((NOTHING,))
+    if lost is not None and lost.gate == "bounds":
+        return Cell(("bounds only", f"{points(lost.low)} to {points(lost.high)}"))
     lines = [points(found.value), interval(found.interval)]
     if found.p_value is not None:
         lines.append(f"p {probability(found.p_value)}")

@@ -42,7 +42,7 @@ from sipbench.report.panels import (
 )
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table, cell, chart_table
-from sipbench.report.verdicts import arm_verdicts, in_words
+from sipbench.report.findings import arm_verdicts, in_words
 from sipbench.report.words import LABELS, clean, count, points, score
 from sipbench.stats.per_task import waterfall
 

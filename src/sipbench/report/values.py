@@ -6,16 +6,19 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from sipbench.protocol.summary import Estimate
+from sipbench.protocol.summary import Estimate, Row
 from sipbench.report.charts import all_charts
 from sipbench.report.charts.base import Record, Value
 from sipbench.report.metrics import PROTOCOL
 from sipbench.report.reading import Study
-from sipbench.report.words import LABELS, clean, headline
+from sipbench.report.words import LABELS, clean, headline, only_bounds
 
 __all__ = ["values_csv"]
 
-_TABLE = ("value", "mean", "sd", "low", "high", "headline", "headline_low", "headline_high", "n", "verdict")
+_TABLE = (
+    *("value", "mean", "sd", "low", "high", "headline", "headline_low", "headline_high", "n", "verdict"),
+    *("allows", "bound_low", "bound_high", "outer_low", "outer_high"),
+)
 # What a spreadsheet would take for a formula; it is text.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -45,29 +48,35 @@ def _records(study: Study) -> Iterator[Record]:
                 "chart": "table",
                 "arm": study.names[at],
                 "metric": LABELS[name],
-                **_estimate(getattr(row.metrics, name)),
+                **_estimate(row, name),
             }
     for chart in all_charts(study):
         for record in chart.records:
             yield {"study": study.name, "chart": chart.key, **record}
 
 
-def _estimate(estimate: Estimate) -> dict[str, Value]:
-    ends, (value, claimed) = estimate.interval, headline(estimate)
+def _estimate(row: Row, name: str) -> dict[str, Value]:
+    """The numbers of one metric; where only bounds may be given, nothing but them."""
+    estimate: Estimate = getattr(row.metrics, name)
     word = estimate.verdict.word if estimate.verdict is not None else None
-    found = (
-        estimate.value,
-        estimate.repeats_mean,
-        estimate.repeats_sd,
-        ends.low if ends else None,
-        ends.high if ends else None,
-        value,
-        claimed.low if claimed else None,
-        claimed.high if claimed else None,
-        estimate.n_tasks,
-        word,
+    lost = estimate.lost
+    bounds = (
+        (lost.gate, lost.low, lost.high, lost.outer_low, lost.outer_high) if lost is not None else (None,) * 5
     )
-    return dict(zip(_TABLE, found, strict=True))
+    numbers: tuple[Value, ...] = (None,) * 8
+    if not only_bounds(row, name):
+        ends, (value, claimed) = estimate.interval, headline(estimate)
+        numbers = (
+            estimate.value,
+            estimate.repeats_mean,
+            estimate.repeats_sd,
+            ends.low if ends else None,
+            ends.high if ends else None,
+            value,
+            claimed.low if claimed else None,
+            claimed.high if claimed else None,
+        )
+    return dict(zip(_TABLE, (*numbers, estimate.n_tasks, word, *bounds), strict=True))
 
 
 def _plain(value: Value) -> Value:

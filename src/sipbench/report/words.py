@@ -19,6 +19,7 @@ __all__ = [
     "count",
     "headline",
     "interval",
+    "only_bounds",
     "points",
     "probability",
     "row_names",
@@ -137,13 +138,28 @@ def count(n: int, noun: str, nouns: str | None = None) -> str:
 
 
 def headline(estimate: Estimate) -> tuple[float | None, Interval | None]:
-    """What is claimed of an estimate: what its verdict judges, else less the control's, else its own."""
+    """What is claimed of an estimate: what its verdict judges, else less the control's, else its own.
+
+    Nothing is claimed where so few attempts count that only bounds may be given.
+    """
+    if estimate.lost is not None and estimate.lost.gate == "bounds":
+        return None, None
     verdict, adjusted = estimate.verdict, estimate.adjusted
     if verdict is not None and verdict.value is not None:
         return verdict.value, verdict.interval
     if adjusted is not None and adjusted.value is not None:
         return adjusted.value, adjusted.interval
     return estimate.value, estimate.interval
+
+
+# What a metric is made of.
+_PARTS = {"br_ratio": ("br",), "ie": ("fg",), "nis": ("fg", "br")}
+
+
+def only_bounds(row: Row, name: str) -> bool:
+    """Whether so few attempts count that of this metric only bounds may be given."""
+    parts: list[Estimate] = [getattr(row.metrics, part) for part in _PARTS.get(name, (name,))]
+    return any(part.lost is not None and part.lost.gate == "bounds" for part in parts)
 
 
 def row_names(rows: Sequence[Row]) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""The verdict of each arm in sentences, with what it rests on: what a stranger reads first."""
+"""What is concluded of each arm, and what that rests on, as the parts of a page that a stranger reads first.
+
+``verdict`` says the same in a few lines of text, for a terminal.
+"""
 
 from __future__ import annotations
 
@@ -289,4 +292,8 @@ def _said(row: Row, metric: str) -> str | None:
         return None
     if verdict.word in _SAID:
         return _SAID[verdict.word].format(points(abs(verdict.value or 0.0), sign=False))
-    return f"{_OPEN[metric]}: {'inconclusive' if verdict.word else 'no verdict'}"
+    text = f"{_OPEN[metric]}: {'inconclusive' if verdict.word else 'no verdict'}"
+    lost = estimate.lost
+    if lost is not None and lost.gate != "verdict" and lost.low is not None:
+        text += f", between {points(lost.low)} and {points(lost.high)} points"
+    return text
