@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import yaml
 
 from sipbench.benchmarks.base import Task
-from sipbench.errors import ConfigError, EngineError, SipbenchError, SplitError
+from sipbench.errors import ConfigError, RecordError, SipbenchError, SplitError
 from sipbench.protocol.manifest import Preregistered, SplitManifest, replay_list_digest
 from sipbench.protocol.vocabulary import Split
 from sipbench.study.design import Design, resolve
@@ -135,7 +136,7 @@ def test_t2_needs_something_to_come_by(tmp_path: Path) -> None:
 def test_a_manifest_that_is_not_this_study_s_is_refused(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
-    assert said in refused(tmp_path, SplitError, splits={"file": edited(tmp_path, **change)})
+    assert said in refused(tmp_path, SipbenchError, splits={"file": edited(tmp_path, **change)})
 
 
 def test_a_task_that_changed_since_the_splits_were_made_is_named(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_task_that_changed_since_the_splits_were_made_is_named(tmp_path: Path)
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"schema_version": NaN}'])
 def test_a_broken_manifest_is_one_line(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "splits.json").write_bytes(text)
-    message = refused(tmp_path, SplitError, splits={"file": "splits.json"})
+    message = refused(tmp_path, RecordError, splits={"file": "splits.json"})
     assert "\n" not in message
     assert "splits.json" in message
 
@@ -223,3 +224,21 @@ def test_a_benchmark_that_breaks_its_contract_is_one_line(
     assert said in message
     assert message.startswith("benchmark 'synth'")
     assert "\n" not in message
+
+
+def test_held_out_tasks_that_are_nearly_adapt_tasks_break_a_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = design(tmp_path)
+    text = "sort the words of each line and write them to a file in the folder that is named above"
+    alike = {made.manifest.adapt[0].id: text, made.manifest.heldout[0].id: text.replace("file", "list")}
+
+    def tasks(benchmark: Any) -> list[Task]:
+        return [replace(task, text=alike.get(task.id, task.id)) for task in original(benchmark)]
+
+    original = type(made.benchmark).tasks
+    monkeypatch.setattr(type(made.benchmark), "tasks", tasks)
+    with pytest.raises(SplitError, match=made.manifest.heldout[0].id):
+        design(tmp_path).accepted()
+    marks = design(tmp_path, allow=["disjoint-families"]).accepted()
+    assert [mark.rule for mark in marks] == ["disjoint-families"]

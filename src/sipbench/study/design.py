@@ -16,6 +16,7 @@ from sipbench.errors import ConfigError, EngineError
 from sipbench.protocol.manifest import SplitManifest, TaskEntry
 from sipbench.protocol.rules import Violation, check_manifest, check_replay_attempted, enforce
 from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.splits.violations import near_duplicate_violations
 from sipbench.study.arms import Arm, resolve_arms
 from sipbench.study.config import StudyConfig
 from sipbench.study.guard import guarded
@@ -89,7 +90,11 @@ def resolve(loaded: LoadedStudy, *, declared_at: str | None = None) -> Design:
         shapes, manifest, phases=config.phases, repeats=config.repeats, attempts=config.attempts, by=by
     )
     before = {slot.task_id for slot in plan.slots if (slot.phase, slot.split) == (Phase.T0, Split.REPLAY)}
-    violations = (*check_manifest(manifest), *check_replay_attempted(manifest, before))
+    violations = (
+        *check_manifest(manifest),
+        *near_duplicate_violations(manifest, list(tasks.values())),
+        *check_replay_attempted(manifest, before),
+    )
     return Design(loaded, benchmark, options, tasks, manifest, arms, plan, violations)
 
 

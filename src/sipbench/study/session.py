@@ -20,6 +20,7 @@ from sipbench.protocol.jsonl import (
 from sipbench.protocol.manifest import Preregistered
 from sipbench.protocol.records import RunRecord, Try
 from sipbench.protocol.vocabulary import Phase, Split, Status
+from sipbench.splits.files import read_manifest
 from sipbench.study.caps import Spending
 from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory, write_whole
@@ -28,7 +29,6 @@ from sipbench.study.journal import History, Reopened, read_history
 from sipbench.study.lock import StudyLock, changes, differences, lock_of, read_lock
 from sipbench.study.plan import Slot, StateKey
 from sipbench.study.scoring import Identified, as_try
-from sipbench.study.splits import read_manifest
 from sipbench.study.standing import Standing
 from sipbench.study.states import States
 

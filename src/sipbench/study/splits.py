@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-from pydantic import ValidationError
 
 from sipbench.benchmarks.base import Benchmark, Task
-from sipbench.errors import EngineError, RecordError, SplitError
+from sipbench.errors import EngineError, SplitError
 from sipbench.protocol.manifest import Preregistered, SplitManifest, TaskEntry, replay_list_digest
 from sipbench.protocol.records import timestamp
-from sipbench.protocol.versions import SPLITS_VERSION, upgraded
 from sipbench.protocol.vocabulary import Phase, Split
+from sipbench.splits.files import read_manifest
 from sipbench.study.config import Exposure
 from sipbench.study.guard import guarded
 from sipbench.study.load import LoadedStudy
 from sipbench.study.plan import ArmShape
 
-__all__ = ["exposure", "read_manifest", "resolve_manifest"]
-
-_LARGEST = 256 * 1024 * 1024
-
-
-def read_manifest(path: Path) -> SplitManifest:
-    """Read a ``splits.json``.
-
-    Raises:
-        SplitError: It cannot be read or is no valid manifest.
-    """
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise SplitError(f"{path}: larger than {_LARGEST} bytes; not a split manifest")
-        text = path.read_bytes()
-        document = json.loads(text.decode("utf-8"))
-    except OSError as error:
-        raise SplitError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise SplitError(f"{path}: not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise SplitError(f"{path}: expected a JSON object with the splits")
-    try:
-        upgraded(document, current=SPLITS_VERSION, upgrades={}, what="split manifests")
-        return SplitManifest.model_validate_json(text)
-    except RecordError as error:
-        raise SplitError(f"{path}: {error}") from None
-    except ValidationError as error:
-        item = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in item["loc"])
-        raise SplitError(f"{path}: {field}: {item['msg']}; `sip validate {path}` lists everything") from None
+__all__ = ["exposure", "resolve_manifest"]
 
 
 def resolve_manifest(
