@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sipbench.benchmarks.base import Task
-from sipbench.errors import ConfigError, RecordError, SipbenchError, SplitError
+from sipbench.errors import ConfigError, EngineError, RecordError, SipbenchError, SplitError
 from sipbench.protocol.manifest import Preregistered, SplitManifest, replay_list_digest
 from sipbench.protocol.vocabulary import Split
 from sipbench.study.design import Design, resolve
