@@ -208,3 +208,13 @@ def test_an_attempt_that_is_given_up_leaves_nothing_running(engine: Engine, plac
     assert not running("987654")
     assert not list((place.store.root / "boxes").iterdir())
     assert [path.name for path in engine.workdir.iterdir()] == [engine.trial.name]
+
+
+def test_the_oracle_runs_the_task_as_it_came(engine: Engine) -> None:
+    # Reference solutions of SkillsBench call scripts of the skills that their tasks ship.
+    folder = skillful(engine.tasks / "t", "own")
+    write(folder / "solution" / "solve.sh", "#!/bin/bash\ncp /root/.claude/skills/own/answer /app/answer\n")
+    oracle = engine.attempt("nop", PathType.ORACLE)
+    assert (oracle.status, oracle.reward, oracle.skills_given) == (Status.GRADED, 1.0, None)
+    without = engine.attempt("oracle", PathType.FROZEN)
+    assert (without.status, without.reward, without.skills_given) == (Status.GRADED, 0.0, ())

@@ -40,7 +40,9 @@ class HarborBenchmark(Benchmark):
     """Harbor tasks, each attempt one Harbor trial on the runner's event loop.
 
     At T0, and later in every arm whose agent state holds none, a task is run without the skills that it
-    ships. The option ``sandbox`` says where; every other rule of running is the task's own.
+    ships. An oracle arm runs it as it came: reference solutions may call what lies in those skills, and an
+    upper bound is compared with nobody. The option ``sandbox`` says where; every other rule of running is
+    the task's own.
     """
 
     Options = HarborOptions
@@ -156,10 +158,13 @@ class HarborBenchmark(Benchmark):
         state = read_state(context.state.absolute(), folder.path.name, self.base)
         if state.for_tasks and not state.skills:
             raise EngineError(f"{task.id}: ships no skills, so there are none to give; use `exclude`")
-        inject = self._injects(context.agent, folder, state, path_type)
-        # In the attempt's own folder for as long as it runs: it holds the tests and the solution.
-        making = stack.enter_context(made_folder(context.workdir, ".task-"))
-        target = variant(folder, making, {} if inject else state.skills)
+        shipped = path_type is PathType.ORACLE
+        inject = shipped or self._injects(context.agent, folder, state)
+        target = folder.path
+        if not shipped:
+            # In the attempt's own folder for as long as it runs: it holds the tests and the solution.
+            making = stack.enter_context(made_folder(context.workdir, ".task-"))
+            target = variant(folder, making, {} if inject else state.skills)
         named = self.options.seed_argument
         agent = agents.agent_config(
             context.agent,
@@ -177,7 +182,7 @@ class HarborBenchmark(Benchmark):
             environment=self._environment.model_copy(deep=True),
             skills=state.digests(),
             injected=inject,
-            places=skills_places(folder.config, copied_places(folder)),
+            places=None if shipped else skills_places(folder.config, copied_places(folder)),
             placed=state.placed,
         )
         return setup, state
@@ -192,7 +197,7 @@ class HarborBenchmark(Benchmark):
             raise EngineError(f"{known.path}: the task changed since the study was planned; bring it back")
         return now
 
-    def _injects(self, agent: Agent, task: TaskFolder, state: AgentState, path_type: PathType) -> bool:
+    def _injects(self, agent: Agent, task: TaskFolder, state: AgentState) -> bool:
         """Whether Harbor gives the skills to the agent, rather than the task's image.
 
         Raises:
@@ -200,8 +205,7 @@ class HarborBenchmark(Benchmark):
         """
         if not state.skills or self.options.skills == "inject":
             return True
-        takes = path_type is not PathType.ORACLE and agents.takes_skills(agent.name)
-        if self.options.skills == "auto" and takes:
+        if self.options.skills == "auto" and agents.takes_skills(agent.name):
             return True
         if copied_places(task):
             return False

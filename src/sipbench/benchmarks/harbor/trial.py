@@ -34,7 +34,8 @@ class Setup:
         agent, environment: Harbor's configurations of the two.
         skills: Digest of each skill that the agent is to have.
         injected: Whether Harbor gives them, rather than the image.
-        places: Folders of the environment that skills may lie in.
+        places: Folders of the environment that skills may lie in; None: nobody looks, the task is run as it
+            came.
         placed: Files that are put into the environment.
     """
 
@@ -45,7 +46,7 @@ class Setup:
     environment: Any
     skills: Mapping[str, str] = field(default_factory=dict)
     injected: bool = True
-    places: Sequence[str] = ()
+    places: Sequence[str] | None = ()
     placed: Sequence[Placed] = ()
 
 
@@ -115,6 +116,8 @@ class _Check:
             return  # a later step of the same task: the agent has begun
         for placed in self._setup.placed:
             await self._put(placed)
+        if self._setup.places is None:
+            return
         found = await look(self._environment, self._setup.places)
         try:
             self.given = verdict(found, self._setup.skills, configured=self._setup.injected)
