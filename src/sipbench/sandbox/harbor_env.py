@@ -1,8 +1,7 @@
 """The environment class that Harbor 0.26 loads.
 
 ``harbor run -p TASK -a AGENT -e sipbench.sandbox.harbor_env:BwrapEnvironment``,
-options as ``--ek name=value``. Needs the extra ``harbor``; everything else in this
-package does without.
+options as ``--ek name=value``. Only this module needs the extra ``harbor``.
 
 Harbor aborts a whole job when a constructor raises, so that what cannot work is
 refused in `start`, as one trial's `EngineError`; `sipbench.sandbox.task.check_task`
