@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sipbench.benchmarks.base import Agent, AttemptContext, Limits, Task
 from sipbench.errors import AdaptationError, EngineError
 from sipbench.protocol.digests import EMPTY_TREE
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
+from sipbench.study.executors import local
 from sipbench.study.executors.base import AdaptationJob, AttemptDone, AttemptJob, Executor, Recipe
 from sipbench.study.executors.local import LocalExecutor
 
@@ -46,8 +48,14 @@ def job(tmp_path: Path) -> Callable[..., AttemptJob]:
 
 
 def recipe(tmp_path: Path, name: str = "trial", **options: Any) -> Recipe:
-    kinds = ("score", "raise", "die", "hang", "wait", "exit")
+    kinds = ("score", "raise", "die", "hang", "wait", "exit", "cancelled", "leave", "stubborn")
+    kinds += ("die-with-child", "fork-and-return")
     return Recipe(name, {"does": {kind: kind for kind in kinds}, **options}, tmp_path)
+
+
+def named(job: AttemptJob, does: str) -> AttemptJob:
+    """The job of a task that does what cannot be a task's first name."""
+    return replace(job, task=replace(job.task, id=does))
 
 
 def run[Result](work: Coroutine[Any, Any, Result]) -> Result:
@@ -135,6 +143,61 @@ def test_a_job_is_given_up_when_its_caller_is_cancelled(
             assert (await executor.attempt(job("score"))).attempt.status is Status.GRADED
 
     run(work())
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_worker_that_dies_is_missed_though_its_child_lives(
+    job: Callable[..., AttemptJob], tmp_path: Path
+) -> None:
+    async def work() -> AttemptDone:
+        async with LocalExecutor(recipe(tmp_path), concurrency=1) as executor:
+            return await asyncio.wait_for(executor.attempt(named(job("score"), "die-with-child")), 60)
+
+    done = run(work())
+    assert (done.attempt.status, done.attempt.error_type) == (Status.INFRASTRUCTURE_ERROR, "WorkerDied")
+    assert "ended with status 3" in str(done.attempt.error_message)
+
+
+@pytest.mark.usefixtures("plugins")
+def test_an_attempt_that_returns_in_two_processes_answers_once(
+    job: Callable[..., AttemptJob], tmp_path: Path
+) -> None:
+    async def work() -> list[AttemptDone]:
+        async with LocalExecutor(recipe(tmp_path), concurrency=1) as executor:
+            first = await executor.attempt(named(job("wait"), "fork-and-return"))
+            await asyncio.sleep(0.2)  # the other process has answered too by now, if it does
+            return [first, *[await executor.attempt(job("raise", number)) for number in range(3)]]
+
+    first, *others = run(work())
+    assert first.attempt.status is Status.GRADED
+    assert {done.attempt.error_type for done in others} == {"RuntimeError"}
+
+
+@pytest.mark.usefixtures("plugins")
+@pytest.mark.parametrize(("does", "said"), [("cancelled", "CancelledError"), ("leave", "Leaving")])
+def test_what_an_attempt_on_the_event_loop_raises_ends_nothing_else(
+    job: Callable[..., AttemptJob], tmp_path: Path, does: str, said: str
+) -> None:
+    async def work() -> list[AttemptDone]:
+        async with LocalExecutor(recipe(tmp_path, "trial-async"), concurrency=2) as executor:
+            return await asyncio.gather(executor.attempt(job(does)), executor.attempt(job("score")))
+
+    broken, other = run(work())
+    assert (broken.attempt.status, broken.attempt.error_type) == (Status.INFRASTRUCTURE_ERROR, said)
+    assert other.attempt.status is Status.GRADED
+
+
+@pytest.mark.usefixtures("plugins")
+def test_an_attempt_that_ignores_that_it_is_cancelled_does_not_keep_the_study_from_ending(
+    job: Callable[..., AttemptJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_CANCEL_SECONDS", 0.05)
+
+    async def work() -> AttemptDone:
+        async with LocalExecutor(recipe(tmp_path, "trial-async"), concurrency=1) as executor:
+            return await executor.attempt(job("stubborn", 0, 0.05))
+
+    assert run(work()).attempt.error_type == "timeout"
 
 
 @pytest.mark.usefixtures("plugins")

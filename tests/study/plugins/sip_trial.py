@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -150,6 +151,16 @@ class TrialBenchmark(Benchmark):
                 sys.exit(3)
             case "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "die-with-child":  # which holds open whatever the worker had open
+                if os.fork() == 0:
+                    time.sleep(600)
+                os._exit(3)
+            case "fork-and-return":
+                os.fork()
+            case "leave":
+                raise Leaving("by itself")
+            case "cancelled":
+                raise asyncio.CancelledError
             case "hang":
                 time.sleep(600)
             case "wait":
@@ -171,6 +182,10 @@ class TrialBenchmark(Benchmark):
         return Attempt(Status.GRADED, reward=score, usage=usage)
 
 
+class Leaving(BaseException):
+    """What `except Exception` does not hear."""
+
+
 class AsyncTrialBenchmark(TrialBenchmark):
     """The same on the event loop."""
 
@@ -180,6 +195,9 @@ class AsyncTrialBenchmark(TrialBenchmark):
         what = self._does(task, context)
         if what == "hang":
             await asyncio.sleep(600)
+        while what == "stubborn":
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
         await asyncio.sleep(0)
         (context.workdir / "where.txt").write_text(str(os.getpid()))
         return super().run(task, phase, path_type, seed, context=context)

@@ -20,6 +20,7 @@ from sipbench.study.executors.base import (
 from sipbench.study.executors.perform import Clock, broken, perform_attempt_async, runs_async
 from sipbench.study.executors.process import WorkerDiedError, WorkerProcess
 from sipbench.study.executors.worker import Failure
+from sipbench.study.guard import describe
 
 __all__ = ["LocalExecutor"]
 
@@ -78,7 +79,7 @@ class LocalExecutor(Executor):
             await _give_up(task)
             raise
         if done:
-            return task.result()
+            return _result(task, clock)
         await _give_up(task)
         return AttemptDone(_late(job), clock.times())
 
@@ -154,6 +155,18 @@ async def _give_up(task: asyncio.Task[AttemptDone]) -> None:
     done, _ = await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
     if not done:
         _log.warning("an attempt does not end although it was cancelled; it is left behind")
+        # The event loop would wait for it at its own end, for ever.
+        asyncio.tasks._unregister_task(task)
+
+
+def _result(task: asyncio.Task[AttemptDone], clock: Clock) -> AttemptDone:
+    """What a task that ended came to; one that something else than the runner ended is broken."""
+    if task.cancelled():
+        return AttemptDone(broken("CancelledError", "run() was cancelled from inside"), clock.times())
+    error = task.exception()
+    if error is None:
+        return task.result()
+    return AttemptDone(broken(type(error).__name__, describe(error)), clock.times())
 
 
 def _late(job: AttemptJob) -> Attempt:

@@ -71,7 +71,9 @@ async def perform_attempt_async(benchmark: Benchmark, job: AttemptJob) -> Attemp
         attempt = _checked(
             await _awaited(benchmark.run(job.task, job.phase, job.path_type, job.seed, context=job.context))
         )
-    except (Exception, SystemExit) as error:
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:  # it would end the event loop, and with it every other attempt
         attempt = _raised(error)
     return AttemptDone(attempt, clock.times())
 

@@ -18,6 +18,7 @@ from typing import Any
 from sipbench.errors import EngineError
 from sipbench.study.executors.base import Recipe
 from sipbench.study.executors.worker import HEADER, Failure, Ready, Setup, pack
+from sipbench.study.guard import describe
 
 __all__ = ["WorkerDiedError", "WorkerProcess"]
 
@@ -26,6 +27,7 @@ _log = logging.getLogger("sipbench.worker")
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from sipbench.study.executors.worker import main; main({fds})"
 _START_SECONDS = 600.0
 _END_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 _LONGEST_LINE = 4096
 _LARGEST_FRAME = 1 << 32
 
@@ -62,6 +64,8 @@ class _Channel(asyncio.Protocol):
                 self._settle(pickle.loads(text))
             except Exception as error:
                 self._settle(error=error)
+            except SystemExit as error:
+                self._settle(error=pickle.UnpicklingError(describe(error)))
 
     def connection_lost(self, _error: Exception | None) -> None:
         self.lost = True
@@ -120,6 +124,8 @@ class WorkerProcess:
         self._output = output
         self._lifeline = lifeline
         self._outputs: asyncio.BaseTransport | None = None
+        self._ended = False
+        self._look = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look_after)
 
     @classmethod
     async def start(cls, recipe: Recipe | None) -> WorkerProcess:
@@ -208,6 +214,14 @@ class WorkerProcess:
         await self._exited(_END_SECONDS)
         await self.kill()
 
+    def _look_after(self) -> None:
+        """Notice an end that the channel does not: what the worker forked may hold the other end open."""
+        if self._ended:  # at the last look already, and its last answer would have arrived since
+            self._channel.connection_lost(None)
+            return
+        self._ended = self._has_exited()
+        self._look = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look_after)
+
     async def _obituary(self) -> str:
         await self._exited(_END_SECONDS)
         self._kill_group()
@@ -241,6 +255,7 @@ class WorkerProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def _release(self) -> None:
+        self._look.cancel()
         self._process.poll()
         self._transport.close()
         if self._outputs is not None:

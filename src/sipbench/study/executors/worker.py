@@ -7,6 +7,7 @@ It talks to the runner over a socket, in frames of an eight-byte length and a pi
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import socket
 import struct
@@ -69,8 +70,14 @@ def main(descriptor: int, lifeline_descriptor: int) -> None:
         channel.sendall(pack(Failure(str(error))))
         return
     channel.sendall(pack(Ready()))
+    process = os.getpid()
     while (job := _receive(channel)) is not None:
-        channel.sendall(_answer(benchmark, job))
+        answer = _answer(benchmark, job)
+        if os.getpid() != process:
+            # The job forked and came back in both processes: this one's answer would be taken for that
+            # of the next job.
+            os._exit(1)
+        channel.sendall(answer)
 
 
 def _answer(benchmark: Benchmark | None, job: Any) -> bytes:
