@@ -7,8 +7,10 @@ import sys
 from sipbench.cli.asb_commands.draft_eval import draft_eval
 from sipbench.cli.asb_commands.export_skills import export_skills
 from sipbench.cli.asb_commands.export_workflow import export_workflow
+from sipbench.cli.asb_commands.judge_trials import judge_trials
 from sipbench.cli.asb_commands.leaks import leaks
 from sipbench.cli.asb_commands.run_eval import run_eval
+from sipbench.cli.asb_commands.serve_skills import serve_skills
 from sipbench.cli.asb_commands.show import show
 from sipbench.cli.asb_commands.skills import app as skills
 from sipbench.cli.asb_commands.validate import validate
@@ -26,7 +28,9 @@ app.command()(draft_eval)
 app.command()(run_eval)
 app.command()(leaks)
 app.command()(export_workflow)
+app.command()(judge_trials)
 app.command()(export_skills)
+app.command()(serve_skills)
 app.add_typer(skills, name="skills")
 
 

@@ -104,8 +104,8 @@ def _to_install(card: Card) -> list[str]:
 
 def _input_todos(job: Job) -> list[Todo]:
     todos = []
-    if job.before is not None and not job.trees.former:
-        name = job.before.card.expected_artifact_name or "its outputs"
+    name = (job.before.card.expected_artifact_name if job.before else None) or "its outputs"
+    if job.before is not None and not job.trees.former and name not in job.trees.inputs:
         need = f"give the outputs of {job.before.key} ({name}) as inputs, or that card's oracle"
         todos.append(Todo("inputs_former", "environment/inputs", "input_from", need))
     if job.dangling is not None:

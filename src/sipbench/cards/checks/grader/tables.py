@@ -137,7 +137,8 @@ def parse_json(text: str, path: str) -> Any:
     except RecursionError:
         raise Failed(f"{shown(path)} is nested too deeply") from None
     except ValueError as error:
-        raise Failed(f"{shown(path)} is not JSON: {error}") from None
+        said = "a number has too many digits" if "digits" in str(error) else error
+        raise Failed(f"{shown(path)} is not JSON: {said}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
