@@ -19,7 +19,7 @@ ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmar
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
 EXTRAS ?= report,splits
 
-.PHONY: help venv demo test test-engines check format bench calibrate schemas lock clean distclean
+.PHONY: help venv demo test test-engines test-peers check format bench calibrate schemas lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,11 @@ test: venv ## all tests
 
 test-engines: ## the tests of the parts that need engines (Harbor, cards, …), in .venv-engines
 	@$(MAKE) --no-print-directory test VENV=.venv-engines EXTRAS='$(ENGINES)' ARGS="$(ENGINE_TESTS) $(ARGS)"
+
+test-peers: ## public tasks of others; PEERS=DIR is a checkout of yujianll/skill-usage, and the network is needed
+	@test -n '$(PEERS)' || { echo 'make test-peers: PEERS=DIR is missing, a checkout of yujianll/skill-usage'; exit 2; }
+	@SIPBENCH_PEERS='$(abspath $(PEERS))' $(MAKE) --no-print-directory test VENV=.venv-engines EXTRAS='$(ENGINES)' \
+		JOBS=0 ARGS="tests/peers -s $(ARGS)"
 
 check: venv ## format, lint, types, and the promises of the repository
 	$(BIN)/ruff format --check .
