@@ -27,11 +27,13 @@ class TreeFile:
         parts: Its path inside of the skill's folder.
         size: In bytes.
         executable: Whether its owner may run it.
+        stamp: (inode, size, time of the last change in ns): the same as long as nobody writes to it.
     """
 
     parts: tuple[str, ...]
     size: int
     executable: bool
+    stamp: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def path(self) -> str:
@@ -62,7 +64,8 @@ def skill_files(folder: Path) -> tuple[list[TreeFile], list[Finding]]:
         else:
             if "\\" in path and path != "/".join(parts):
                 found.append(Finding("file-name", "a name that is not UTF-8; rename it", path=path))
-            files.append(TreeFile(parts, info.st_size, bool(info.st_mode & stat.S_IXUSR)))
+            stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
+            files.append(TreeFile(parts, info.st_size, bool(info.st_mode & stat.S_IXUSR), stamp))
         if len(files) > MAX_FILES:
             said = f"more than {MAX_FILES} files, which is what a skill may have"
             found.append(Finding("too-many-files", said, path="."))
