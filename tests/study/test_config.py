@@ -81,6 +81,12 @@ def test_an_adaptation_may_be_one_word(tmp_path: Path) -> None:
         (written(arms={}), "arms: "),
         (written(arms={"../x": {"path_type": "frozen"}}), "letters, digits, dot, hyphen and underscore"),
         (written(analysis={"sesoi": float("nan")}), "analysis.sesoi"),
+        (
+            written(agent={"name": "a", "arguments": {"t": float("nan")}}),
+            "agent.arguments.t: .nan is not a finite number",
+        ),
+        (written(agent={"name": "a", "arguments": {"t": [2**5000]}}), "is not a finite number"),
+        (written(arms={"a": {"path_type": "frozen", "seed": 10**20}}), "arms.a.seed: input should be less"),
         (written(splits={"sizes": {"heldout": 3}, "file": "x"}), "the file already says which tasks"),
         (written(splits={"sizes": {"smoke": 3}}), "'smoke' is no split of a study"),
         (written(replay_selection={"method": "screened"}), "screen_run_id"),

@@ -99,6 +99,13 @@ def test_overlapping_splits_are_named(tmp_path: Path) -> None:
         made.accepted()
 
 
+def test_a_task_that_stands_twice_in_one_split_is_refused_whatever_is_allowed(tmp_path: Path) -> None:
+    twice = [task.model_dump() for task in design(tmp_path).manifest.heldout] * 2
+    name = edited(tmp_path, heldout=twice)
+    message = refused(tmp_path, SplitError, splits={"file": name}, allow=["disjoint-ids"])
+    assert "heldout: tasks stand twice" in message
+
+
 @pytest.mark.parametrize("split", ["heldout", "replay"])
 def test_an_empty_split_is_an_error_unless_the_study_does_without(tmp_path: Path, split: str) -> None:
     benchmark = {**STUDY["benchmark"], split: 0}

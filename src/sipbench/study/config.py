@@ -89,7 +89,9 @@ class ArmConfig(_Model):
     agent: AgentChoice | None = Field(default=None, description="Default: the study's agent.")
     adaptation: AdaptationChoice | None = None
     limits: LimitsConfig | None = Field(default=None, description="Default: the study's limits.")
-    seed: int = Field(default=0, description="Added to the study's seed: for an A/A comparison.")
+    seed: Annotated[int, Field(gt=-(2**53), lt=2**53)] = Field(
+        default=0, description="Added to the study's seed: for an A/A comparison."
+    )
 
     @field_validator("adaptation", mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sipbench.benchmarks.base import Benchmark, Task
@@ -66,6 +67,10 @@ def _completed(manifest: SplitManifest, tasks: Mapping[str, Task]) -> SplitManif
                 f"splits: {pool}: {len(unknown)} task(s) are not in benchmark '{manifest.benchmark_name}', "
                 f"such as '{unknown[0]}'; make the splits again with `sip splits build`"
             )
+        twice = [name for name, count in Counter(entry.id for entry in entries).items() if count > 1]
+        if twice:
+            # No rule that a study may allow to be broken: two attempts would be one and the same.
+            raise SplitError(f"splits: {pool}: tasks stand twice: {', '.join(twice[:3])}; name each once")
         changed = [entry.id for entry in entries if entry.digest not in (None, tasks[entry.id].digest)]
         if changed:
             raise SplitError(

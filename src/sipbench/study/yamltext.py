@@ -7,6 +7,7 @@ instead of silently losing one value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ type Place = tuple[str | int, ...]
 LARGEST = 4 * 1024 * 1024
 DEEPEST = 40
 MOST_NODES = 200_000
+_LONGEST_INTEGER = 1024  # bits; one of thousands of digits cannot even be printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,9 @@ class _Reader:
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*place, index)) for index, item in enumerate(node.value)]
-        return self._scalar(node, line)
+        return self._scalar(node, line, place)
 
-    def _scalar(self, node: yaml.Node, line: int) -> Any:
+    def _scalar(self, node: yaml.Node, line: int, place: Place) -> Any:
         try:
             value = self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError, OverflowError) as error:
@@ -124,6 +126,9 @@ class _Reader:
         if not isinstance(value, str | int | float | bool | None):
             # A date or a time: the fields that hold one want its text.
             return node.value
+        if isinstance(value, int | float) and not _is_plain(value):
+            name = ".".join(map(str, place))
+            raise ConfigError(f"{self._path}:{line}: {name}: {node.value:.40} is not a finite number")
         return value
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
@@ -141,6 +146,11 @@ class _Reader:
             self.lines[(*place, key)] = line
             found[key] = self.read(value_node, (*place, key))
         return found
+
+
+def _is_plain(value: float) -> bool:
+    """Whether JSON has the number: what is asked is written down in study.lock.json."""
+    return value.bit_length() <= _LONGEST_INTEGER if isinstance(value, int) else math.isfinite(value)
 
 
 def _where(error: yaml.YAMLError) -> str:
