@@ -120,7 +120,6 @@ class Node:
         kind: What it is.
         line: Where it begins, from 1, in SKILL.md.
         text: The text of a scalar.
-        string: Whether it is a scalar that every reader takes for a string.
         plain: Whether it is a scalar without quotes or block style.
         items: The nodes of a list, or keys and values of a map in turn.
     """
@@ -128,9 +127,13 @@ class Node:
     kind: Literal["scalar", "list", "map"]
     line: int
     text: str = ""
-    string: bool = False
     plain: bool = False
     items: list[Node] = field(default_factory=list)
+
+    @property
+    def string(self) -> bool:
+        """Whether it is a scalar that every reader takes for a string."""
+        return self.kind == "scalar" and (not self.plain or _is_string(self.text))
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Keys and values of a map."""
@@ -214,7 +217,7 @@ class _Reader:
         if event.anchor is not None or event.tag is not None:
             self._marked(event, line)
         plain = not event.style and event.tag is None
-        node = Node("scalar", line, event.value, not plain or _is_string(event.value), plain)
+        node = Node("scalar", line, event.value, plain)
         if event.anchor is not None:
             self._anchors[event.anchor] = (node, 1)
         return node
