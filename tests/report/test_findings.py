@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sipbench.report.reading import Study, read_study
 from sipbench.report.findings import ArmVerdict, arm_verdicts, in_words
+from sipbench.report.reading import Study, read_study
 from sipbench.report.words import interval, points
 from tests.report.studies import Design, make_study
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from sipbench.report.findings import ArmVerdict, arm_verdicts, in_words
 from sipbench.report.metrics import (
     adjusted_table,
     lost_table,
@@ -26,7 +27,6 @@ from sipbench.report.panels import (
 )
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table
-from sipbench.report.findings import ArmVerdict, arm_verdicts, in_words
 from sipbench.report.words import clean
 
 __all__ = ["markdown", "table_lines"]

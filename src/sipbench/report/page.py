@@ -22,6 +22,7 @@ from sipbench.protocol.summary import Estimate
 from sipbench.report.attempts import Caps, Embedded, embed
 from sipbench.report.charts import Chart, all_charts
 from sipbench.report.charts.theme import RAMP, render, style_sheet
+from sipbench.report.findings import arm_verdicts, in_words
 from sipbench.report.metrics import (
     adjusted_table,
     lost_table,
@@ -42,7 +43,6 @@ from sipbench.report.panels import (
 )
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table, cell, chart_table
-from sipbench.report.findings import arm_verdicts, in_words
 from sipbench.report.words import LABELS, clean, count, points, score
 from sipbench.stats.per_task import waterfall
 

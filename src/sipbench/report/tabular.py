@@ -54,7 +54,8 @@ def cell(value: Value, *more: str, text: str | None = None) -> Cell:
     if value is None:
         return Cell((text if text is not None else NOTHING, *more))
     if isinstance(value, str):
-        return Cell((text if text is not None else clean(value, 400), *more), value)
+        shown = clean(value)
+        return Cell((text if text is not None else shown, *more), shown)
     shown = text if text is not None else f"{value:,}" if isinstance(value, int) else score(value, ".4g")
     return Cell((shown, *more), float(value), numeric=True)
 
