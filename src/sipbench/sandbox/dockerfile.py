@@ -14,6 +14,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,14 @@ class Dockerfile:
     notes: list[str] = field(default_factory=list)
 
 
+@lru_cache(maxsize=256)
+def _commands(text: str) -> tuple[Any, ...]:
+    """The commands of a Dockerfile. The parser never frees what it returns: a text is read once."""
+    import dockerfile
+
+    return tuple(dockerfile.parse_string(text))
+
+
 def parse(path: Path, build_args: Mapping[str, str] | None = None) -> Dockerfile:
     """Read a Dockerfile.
 
@@ -139,7 +148,7 @@ def parse(path: Path, build_args: Mapping[str, str] | None = None) -> Dockerfile
         if len(content) > _MAX_SIZE:
             raise EngineError(f"{path}: {len(content)} bytes are too many for a Dockerfile")
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
-        commands = dockerfile.parse_string(text)
+        commands = _commands(text)
     except UnicodeDecodeError as error:
         raise EngineError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except OSError as error:
