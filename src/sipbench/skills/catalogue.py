@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sipbench.cards.base import read_json
-from sipbench.errors import CardError, MissingExtraError, SkillError
+from sipbench.errors import MissingExtraError, SkillError
 from sipbench.skills.collection import slug_of
 from sipbench.skills.export import Plan, dump_yaml, json_bytes
-from sipbench.skills.layout import LEAVES, LINKS, MANIFEST, TOOLS, Located
+from sipbench.skills.layout import LEAVES, LINKS, MANIFEST, TOOLS, Located, linked_skills
 from sipbench.skills.tree import on_line, read_inside, skill_files
 from sipbench.skills.validate import SkillReport, check_skills
 
@@ -108,19 +108,11 @@ def _items(text: str, joint: str) -> tuple[str, ...]:
 
 
 def _tasks(located: Located) -> dict[str, list[str]]:
-    """Keys of the linked cards by skill, from ``links.json``."""
-    path = located.root / LINKS
-    if not path.is_file():
-        return {}
-    try:
-        links = read_json(path).value.get("links")
-    except CardError as error:
-        raise SkillError(str(error)) from None
+    """Keys of the linked cards by skill."""
     found: dict[str, list[str]] = {}
-    for key, link in links.items() if isinstance(links, dict) else ():
-        for name in link.get("skills", ()) if isinstance(link, dict) else ():
-            if isinstance(name, str):
-                found.setdefault(name, []).append(key)
+    for key, names in linked_skills(located.root).items():
+        for name in names:
+            found.setdefault(name, []).append(key)
     return found
 
 

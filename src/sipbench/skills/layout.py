@@ -6,10 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sipbench.errors import SkillError
+from sipbench.cards.base import read_json
+from sipbench.errors import CardError, SkillError
 from sipbench.skills.tree import find_skills, on_line
 
-__all__ = ["LAYOUTS", "LEAVES", "LINKS", "MANIFEST", "TOOLS", "Located", "locate", "locate_one"]
+__all__ = [
+    "LAYOUTS",
+    "LEAVES",
+    "LINKS",
+    "MANIFEST",
+    "TOOLS",
+    "Located",
+    "linked_skills",
+    "locate",
+    "locate_one",
+]
 
 LEAVES = "leaves"
 LAYOUTS = (LEAVES, "skills")
@@ -80,3 +91,23 @@ def locate_one(path: Path) -> Located:
         names = ", ".join(on_line(item.root) for item in found[:3])
         raise SkillError(f"{on_line(path)} holds {len(found)} collections ({names}, …); name one")
     return found[0]
+
+
+def linked_skills(root: Path) -> dict[str, list[str]]:
+    """Names of the skills that ``links.json`` links with each card, by ``<paper>/<task_id>``; in its order.
+
+    Raises:
+        SkillError: The file cannot be read.
+    """
+    path = root / LINKS
+    if not path.is_file():
+        return {}
+    try:
+        links = read_json(path).value.get("links")
+    except CardError as error:
+        raise SkillError(str(error)) from None
+    return {
+        key: [name for name in link["skills"] if isinstance(name, str)]
+        for key, link in (links.items() if isinstance(links, dict) else ())
+        if isinstance(link, dict) and isinstance(link.get("skills"), list)
+    }
