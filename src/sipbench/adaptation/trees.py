@@ -150,6 +150,13 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
             _log.warning("%s cannot be removed: %s", folder, error.strerror or error)
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # the caller's own folder was removed: it is in no other
+        return Path("/")
+
+
 def remove_tree(folder: Path) -> None:
     """Remove ``folder``, however deep it is and whatever modes its folders have.
 
@@ -158,7 +165,7 @@ def remove_tree(folder: Path) -> None:
 
     Only for a folder that was made here: nothing that the caller stands in is removed.
     """
-    if not folder.is_absolute() or Path.cwd().is_relative_to(folder):
+    if not folder.is_absolute() or _here().is_relative_to(folder):
         raise OSError(f"{folder} is in use")
     moved = 0
     folder.chmod(0o700)

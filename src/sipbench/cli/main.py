@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
+from sipbench.cli.output import printable
 from sipbench.errors import SipbenchError
 
 __all__ = ["INTERRUPTED", "make_app", "make_group", "run"]
@@ -62,25 +64,70 @@ def run(app: typer.Typer, name: str) -> int:
     Returns:
         The command's own status; 2 for bad input, with one line on stderr; 130 when interrupted.
     """
+    _open_streams()
+    return _flushed(_status(app, name), name)
+
+
+def _status(app: typer.Typer, name: str) -> int:
     try:
         return int(app(prog_name=name, standalone_mode=False) or 0)
     except SipbenchError as error:
-        sys.stderr.write(f"{name}: {_one_line(str(error))}\n")
+        _say(name, str(error))
         return error.exit_code
     except TyperException as error:
-        sys.stderr.write(f"{name}: {_one_line(error.format_message())}; see `{name} --help`\n")
+        if error.format_message().lstrip().startswith("Usage:"):
+            # A command that has commands and was given none: its help is the answer.
+            sys.stderr.write(f"{error.format_message().strip()}\n")
+            return 2
+        _say(name, f"{error.format_message().strip().rstrip('.')}; see `{name} --help`")
         return 2
     except typer.Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write(f"{name}: interrupted\n")
+        _say(name, "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output is gone (`sip show | head`): nothing is left to say, and the
-        # interpreter must not try to flush into the closed pipe when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output is gone (`sip show | head`): nothing is left to say.
+        _silence()
         return 0
+    except OSError as error:  # a name that is too long, a disk that is full
+        where = f"{error.filename}: " if error.filename else ""
+        _say(name, f"{where}{error.strerror or error}")
+        return 2
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split()).rstrip(".")
+def _open_streams() -> None:
+    """Open the standard streams that are closed.
+
+    A file that is opened later would get the number of one, and with it all that anybody prints.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+
+
+def _flushed(status: int, name: str) -> int:
+    """The status, once what was written is out; the interpreter would fail at it with a traceback."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    except OSError as error:
+        _silence()
+        _say(name, f"standard output: {error.strerror or error}")
+        return status or 2
+    return status
+
+
+def _silence() -> None:
+    """Let what is still to be written to stdout go nowhere."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(name: str, text: str) -> None:
+    """One line on stderr, if there is anybody to read it."""
+    with suppress(OSError):
+        sys.stderr.write(f"{name}: {printable(' '.join(text.split())).rstrip('.')}\n")

@@ -16,13 +16,24 @@ if TYPE_CHECKING:
 __all__ = ["console", "print_json", "printable", "write_text"]
 
 
+_NARROWEST = 40
+
+
 def console() -> Console:
     """A console on stdout: plain text when that is no terminal, and never a failure to encode."""
     from rich.console import Console
 
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            # Whoever called decides what a reader that is gone means; rich would end the program.
+            raise BrokenPipeError
+
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    found = Output(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    if found.width < _NARROWEST:  # some environments say COLUMNS=0, and then nothing at all would be shown
+        found.width = _NARROWEST
+    return found
 
 
 def print_json(value: Any) -> None:

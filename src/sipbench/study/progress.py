@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from typing import IO, TYPE_CHECKING, Any
@@ -45,8 +46,12 @@ class Lines(Progress):
     def begin(self, standing: Standing) -> None:
         """Say what there is to do."""
         done, all_ = standing.adaptations
+        left = standing.planned - standing.made
+        if not left and done == all_:
+            self._write(f"{standing.name}: nothing left to do")
+            return
         self._write(
-            f"{standing.name}: {standing.planned - standing.made} of {standing.planned} attempts and "
+            f"{standing.name}: {left} of {standing.planned} attempts and "
             f"{all_ - done} of {all_} adaptations to do"
         )
 
@@ -61,8 +66,10 @@ class Lines(Progress):
     def _write(self, line: str) -> None:
         if line != self._last:
             self._last = line
-            self._file.write(line + "\n")
-            self._file.flush()
+            # A study goes on when nobody watches it any more.
+            with contextlib.suppress(OSError, ValueError):
+                self._file.write(line + "\n")
+                self._file.flush()
 
 
 class Live(Progress):

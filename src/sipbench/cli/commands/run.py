@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,29 +51,32 @@ def carry_out(
     context: typer.Context, study: Path, out: Path | None, *, as_json: bool, **settings: Any
 ) -> None:
     """Run a study and print what came out; leaves with the command's status."""
-    from sipbench.cli.output import print_json
+    from sipbench.cli.output import console, print_json
+    from sipbench.report.tables import print_summary
     from sipbench.study.api import execute
     from sipbench.study.progress import progress_for
 
     quiet = context.parent is not None and bool(context.parent.params.get("quiet"))
     result = execute(study, out, progress=progress_for(quiet=quiet), **settings)
-    if as_json:
-        print_json(_document(result))
-    else:
-        _print(result, quiet=quiet)
+    # How it ended is the status also where nobody reads what came out (`sip run ... | head`).
+    with suppress(BrokenPipeError):
+        if as_json:
+            print_json(_document(result))
+        elif result.summary is not None:
+            print_summary(result.summary, console())
+        sys.stdout.flush()
+    if not as_json:
+        with suppress(OSError):
+            _say(result, quiet=quiet)
     if result.interrupted:
         raise typer.Exit(INTERRUPTED)
     if result.missing:
         raise typer.Exit(1)
 
 
-def _print(result: StudyResult, *, quiet: bool) -> None:
-    from sipbench.cli.output import console, printable
-    from sipbench.report.tables import print_summary
+def _say(result: StudyResult, *, quiet: bool) -> None:
+    from sipbench.cli.output import printable
 
-    if result.summary is not None:
-        print_summary(result.summary, console())
-    sys.stdout.flush()
     for problem in result.problems:
         sys.stderr.write(f"{printable(problem)}\n")
     if result.missing:
