@@ -15,7 +15,13 @@ def test_layers_that_nothing_uses_are_removed(
 ) -> None:
     store = Store.open(tmp_path / "store")
     (store.root / "layers" / "some-layer").mkdir(parents=True)
-    monkeypatch.setattr("sys.argv", ["sip", "clean", "--store", str(store.root), "--json"])
+    command = ["sip", "clean", "--store", str(store.root), "--json"]
+    found = {"store": str(store.root), "removed": ["layers/some-layer"], "in_use": []}
+    monkeypatch.setattr("sys.argv", [*command, "--dry-run"])
     assert run(app, "sip") == 0
-    assert json.loads(capsys.readouterr().out) == {"removed": ["layers/some-layer"], "in_use": []}
+    assert json.loads(capsys.readouterr().out) == found
+    assert (store.root / "layers" / "some-layer").is_dir()
+    monkeypatch.setattr("sys.argv", command)
+    assert run(app, "sip") == 0
+    assert json.loads(capsys.readouterr().out) == found
     assert list((store.root / "layers").iterdir()) == []

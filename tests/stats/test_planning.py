@@ -88,7 +88,7 @@ def test_what_more_of_it_would_buy() -> None:
     [
         (0.17, "yes", "It can answer its question"),
         (0.14, "perhaps", "It may answer its question"),
-        (0.05, "no", "It cannot answer its question"),
+        (0.05, "no", "It may well miss a gain of 5 points, which it asks for"),
     ],
 )
 def test_one_sentence_says_whether_it_can_answer_its_question(sesoi: float, answer: str, words: str) -> None:

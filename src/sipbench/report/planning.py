@@ -60,12 +60,19 @@ def _needed(panel: Panel, wanted: float | None, what: str) -> Iterator[str]:
 def _price(outlook: Outlook, settings: AnalysisSettings) -> str:
     parts = [f"{outlook.attempts:,} attempts"]
     if outlook.cost is not None:
-        parts.append(f"{outlook.cost:,.4g} {(settings.cost_unit or 'units').replace('_', ' ')}")
+        parts.append(f"{outlook.cost:,.0f} {(settings.cost_unit or 'units').replace('_', ' ')}")
     if outlook.hours is not None:
-        parts.append(f"{outlook.hours:.2g} hours" if outlook.hours < 10 else f"{outlook.hours:.0f} hours")
+        parts.append(f"{_duration(outlook.hours)} of attempts, without what lies between them")
     if outlook.cost is None and outlook.hours is None:
         parts.append("what they cost is unknown (--pilot RUNS measures it)")
     return f"  Expected: {', '.join(parts)}"
+
+
+def _duration(hours: float) -> str:
+    seconds = hours * 3600
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if hours < 2 else f"{hours:,.1f} hours"
 
 
 def _range(found: Range) -> str:
@@ -74,7 +81,8 @@ def _range(found: Range) -> str:
 
 
 def _count(found: Range, noun: str) -> str:
-    ends = ["no number" if end is None else f"{end:,.0f}" for end in (found.small, found.large)]
     if found.small is None and found.large is None:
         return f"no number of {noun}s alone"
-    return f"{ends[0]} or {ends[1]} {noun}s" if ends[0] != ends[1] else f"{ends[0]} {noun}s"
+    ends = list(dict.fromkeys(f"{end:,.0f}" for end in (found.small, found.large) if end is not None))
+    more = "" if None not in (found.small, found.large) else ", if effects hardly differ between tasks"
+    return f"{' or '.join(ends)} {noun}{'' if ends == ['1'] else 's'}{more}"

@@ -113,10 +113,11 @@ def _basis(row: Row) -> Iterator[str]:
     scope = "the method that made these agents" if verdict.scope == "method" else "these agents"
     yield f"rests on {', '.join(parts)}; speaks of {scope}"
     limits = []
-    if estimate.noise_floor is not None:
-        limits.append(
-            f"two runs of an agent that does not change differ by up to {_points(estimate.noise_floor.value)}"
-        )
+    if estimate.noise_floor is not None and estimate.noise_floor.value > 0:
+        floor = _points(estimate.noise_floor.value)
+        limits.append(f"two runs of an agent that does not change differ by up to {floor} on held-out tasks")
+    elif estimate.noise_floor is not None:
+        limits.append("repeats of an agent that did not change showed no difference on held-out tasks")
     effect = estimate.detectable.effect if estimate.detectable else None
     if effect is not None:
         power = estimate.detectable.power

@@ -174,20 +174,24 @@ def _remove_groups(name: str) -> None:
                 (parent / f"{GROUP_PREFIX}{name}").rmdir()
 
 
-def clean(root: Path | None = None) -> Cleaned:
+def clean(root: Path | None = None, *, dry_run: bool = False) -> Cleaned:
     """Remove every layer, base and left-over box of a store that nothing running uses.
 
     Args:
         root: The store's directory; None for the default one.
+        dry_run: Only say which layers and bases would be removed.
     """
     store = Store.open(root)
-    done = Cleaned(removed=[f"boxes/{name}" for name in store.reap()])
+    done = Cleaned(removed=[] if dry_run else [f"boxes/{name}" for name in store.reap()])
     for kind in ("layers", "base"):
         for path in sorted((store.root / kind).iterdir()):
             name = f"{kind}/{path.name}"
             with store.try_lock(path.name) as held:
                 if not held:
                     done.in_use.append(name)
+                    continue
+                if dry_run:
+                    done.removed.append(name)
                     continue
                 # Out of its place by one rename first: a half-removed layer is never used.
                 gone = store.box(f"gone-{store.new_box()}")

@@ -88,7 +88,8 @@ def _comparability(
     repeats = counted_repeats(metrics)
     if repeats < LEAST_REPEATS:
         noun = "repeat" if repeats == 1 else "repeats"
-        yield _warn("few_repeats", f"{repeats} {noun}; the protocol asks for {LEAST_REPEATS}", keeps_out=True)
+        found = f"{repeats} {noun}" if repeats else "no repeat with both T0 and T1"
+        yield _warn("few_repeats", f"{found}; the protocol asks for {LEAST_REPEATS}", keeps_out=True)
     for name, metric in (("FG", metrics.fg), ("BR", metrics.br)):
         limit = _highest_sd(metric, settings)
         if metric.repeats_sd is not None and metric.repeats_sd > limit:
@@ -171,7 +172,7 @@ def _pairing(metrics: Metrics) -> Iterator[SummaryWarning]:
     if metrics.pds_protocol.label:
         yield _warn(
             "confounded_pds",
-            "pds_protocol sets T2 tasks against other tasks at T1: it mixes stability with difficulty",
+            "PDS (protocol) sets T2 tasks against other tasks at T1: it mixes stability with difficulty",
         )
 
 

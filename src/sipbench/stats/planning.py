@@ -263,7 +263,7 @@ def _sentence(answers: str, fg: Panel | None, settings: AnalysisSettings) -> str
     if answers == "perhaps":
         return f"It may answer its question: it would find {found} {sure}, and asks for {asked}."
     return (
-        f"It cannot answer its question: it would find {found} {sure}, and asks for {asked}; {_remedy(fg)}."
+        f"It may well miss a gain of {asked}, which it asks for: it would find {found} {sure}; {_remedy(fg)}."
     )
 
 

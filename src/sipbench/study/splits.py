@@ -113,8 +113,8 @@ def exposure(loaded: LoadedStudy, manifest: SplitManifest, arms: Sequence[ArmSha
     learning = [arm.name for arm in arms if arm.needs_attempts]
     if Phase.T1 in config.phases and learning and not manifest.adapt:
         raise SplitError(
-            f"splits: adapt is empty, but arm '{learning[0]}' learns from adapt attempts; add tasks, "
-            "or drop the arm"
+            f"{loaded.where(('splits',))}: splits: adapt is empty, but arm '{learning[0]}' learns from adapt "
+            "attempts; add tasks, or drop the arm"
         )
     if Phase.T2 not in config.phases:
         return ()

@@ -122,15 +122,16 @@ def _print(design: Design) -> None:
     config, manifest, plan = design.config, design.manifest, design.plan
     console = Console(highlight=False)
     console.print(
-        f"{config.name}: {len(plan.slots)} attempts and {len(plan.steps)} adaptations on "
-        f"{design.benchmark.name} {design.benchmark.version}, {config.repeats} repeats, "
-        f"{' → '.join(config.phases)}",
+        f"{config.name}: {_counted(len(plan.slots), 'attempt')} and "
+        f"{_counted(len(plan.steps), 'adaptation')} on {design.benchmark.name} "
+        f"{design.benchmark.version}, {_counted(config.repeats, 'repeat')}, {' → '.join(config.phases)}",
         markup=False,
+        soft_wrap=True,
     )
     console.print(_attempts(design))
     pools = {name: getattr(manifest, name) for name in ("heldout", "replay", "adapt", "adapt_t2", "drift")}
     tasks = ", ".join(f"{len(pool)} {name}" for name, pool in pools.items() if pool)
-    console.print(f"Tasks: {tasks}", markup=False)
+    console.print(f"Tasks: {tasks}", markup=False, soft_wrap=True)
     families = {task.family for _, task in manifest.entries()} - {None}
     console.print(f"Families: {len(families) or 'none, each task is its own'}", markup=False)
     selection = manifest.replay_selection
@@ -138,9 +139,13 @@ def _print(design: Design) -> None:
         console.print(f"Replay: {selection.method}", markup=False)
     for found in design.violations:
         allowed = "allowed" if found.rule in config.allow else "broken"
-        console.print(f"Rule {found.rule}: {allowed}: {found}", markup=False)
+        console.print(f"Rule {found.rule}: {allowed}: {found}", markup=False, soft_wrap=True)
     if not design.violations:
         console.print("Split rules: all kept", markup=False)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _attempts(design: Design) -> Any:
