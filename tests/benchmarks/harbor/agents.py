@@ -102,3 +102,10 @@ class LosesSkills(BwrapEnvironment):
             await super().upload_dir(source_dir, target_dir)
         else:
             await self.exec(f"mkdir -p {target_dir}")
+
+
+class Unmakeable(Plain):
+    """Cannot be made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("no such model")

@@ -218,3 +218,25 @@ def test_the_oracle_runs_the_task_as_it_came(engine: Engine) -> None:
     assert (oracle.status, oracle.reward, oracle.skills_given) == (Status.GRADED, 1.0, None)
     without = engine.attempt("oracle", PathType.FROZEN)
     assert (without.status, without.reward, without.skills_given) == (Status.GRADED, 0.0, ())
+
+
+def test_p7_an_agent_that_cannot_be_made_ends_its_own_attempt_alone(engine: Engine) -> None:
+    make_task(engine.tasks / "t")
+
+    async def body() -> list[Any]:
+        attempts = [engine.coroutine("Unmakeable"), engine.coroutine("nop")]
+        return await asyncio.gather(*attempts, return_exceptions=True)
+
+    broken, idle = asyncio.run(body())
+    assert isinstance(broken, EngineError)
+    assert str(broken) == "the trial cannot be set up: RuntimeError: no such model"
+    assert idle.reward == 0.0
+
+
+def test_an_image_that_cannot_be_built_is_no_reward_of_zero(engine: Engine) -> None:
+    # SWE-bench/SWE-bench#144: failed builds surfaced as evaluation errors.
+    make_task(engine.tasks / "t", files={"environment/Dockerfile": DOCKERFILE + "RUN exit 3\n"})
+    attempt = engine.attempt("nop")
+    assert (attempt.status, attempt.reward) == (Status.INFRASTRUCTURE_ERROR, None)
+    assert "RUN" in (attempt.error_message or "")
+    assert not list(engine.trial.glob("verifier/reward*"))

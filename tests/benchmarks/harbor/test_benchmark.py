@@ -65,6 +65,16 @@ def test_tasks_have_families_and_harbors_digest(engine: Engine) -> None:
     assert list(benchmark.private_paths()) == [engine.tasks]
 
 
+def test_where_the_tasks_lie_is_no_part_of_what_they_are(engine: Engine, tmp_path: Path) -> None:
+    # open-thoughts/OpenThoughts-Agent#27: a port in a saved configuration made everything run again.
+    found = []
+    for place in ("here", "there"):
+        skillful(tmp_path / place / "tasks" / "t")
+        other = Engine(tmp_path / place).benchmark()
+        found.append((other.name, other.version, other.grader_version, other.engine, other.tasks()))
+    assert found[0] == found[1]
+
+
 def test_splits_keep_families_whole(engine: Engine) -> None:
     for number in range(12):
         make_task(engine.tasks / f"t{number:02d}", f'[metadata]\nfamily = "f{number // 2}"\n')
