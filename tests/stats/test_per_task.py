@@ -81,9 +81,21 @@ def test_tasks_stand_from_easy_to_hard_the_same_for_all_arms() -> None:
     other = cell("T0", "heldout", {"hard": [0.2], "easy": [0.9], "lost": ["cancelled"]}, arm="y")
     pieces = task_pieces(arms([*STUDY, *other]), Split.HELDOUT, 10)
     assert pieces is not None
+    # hard: (0 + 1 + .2) / 3 over the cells that count it; easy: (.75 + .9) / 2.
     assert pieces.names == ("easy", "hard", "lost")
     assert pieces.tasks == (1, 1, 1)
     assert task_pieces(arms(STUDY), Split.DRIFT, 10) is None
+
+
+def test_no_phase_decides_the_order_alone() -> None:
+    # At T0 `a` scores more, over both phases `b` does.
+    records = [
+        *cell("T0", "heldout", {"a": [0.6], "b": [0.5]}),
+        *cell("T1", "heldout", {"a": [0.1], "b": [0.9]}),
+    ]
+    pieces = task_pieces(arms(records), Split.HELDOUT, 10)
+    assert pieces is not None
+    assert pieces.names == ("b", "a")
 
 
 def test_each_attempt_has_a_cell_with_its_status_and_its_row() -> None:

@@ -105,8 +105,9 @@ class Pieces:
 def task_pieces(arms: Sequence[ArmTable], split: Split, limit: int) -> Pieces | None:
     """The tasks of a split from easy to hard, the same for all arms; None without one.
 
-    Easy is what is solved before learning: by the mean over the arms of the mean score in the first phase
-    that counts the task, then by id; a task that was never counted comes last.
+    Easy is what scores high on average: by the mean of a task's mean scores over all arms and phases, then
+    by id; a task that was never counted comes last. (By the scores of one phase alone the order itself
+    would make that phase look more extreme than the others: regression to the mean.)
 
     Args:
         arms: The arms.
@@ -117,14 +118,14 @@ def task_pieces(arms: Sequence[ArmTable], split: Split, limit: int) -> Pieces | 
     if not ids:
         return None
     position = {task: i for i, task in enumerate(ids)}
-    scores = np.full((len(ids), len(arms)), np.nan)
-    for column, arm in enumerate(arms):
-        for phase in reversed(Phase):
-            if (cell := arm.task_means.get((phase, split))) is not None:
-                scores[[position[task] for task in cell.ids], column] = cell.means
-    known = ~np.isnan(scores)
-    counts = known.sum(axis=1)
-    ease = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), -1.0)
+    total, counts = np.zeros(len(ids)), np.zeros(len(ids))
+    for arm in arms:
+        for (_, place), cell in arm.task_means.items():
+            if place is split:
+                rows = [position[task] for task in cell.ids]
+                total[rows] += cell.means
+                counts[rows] += 1
+    ease = np.where(counts > 0, total / np.maximum(counts, 1), -1.0)
     order = sorted(range(len(ids)), key=lambda i: (-ease[i], ids[i]))
     parts = np.array_split(np.asarray(order, dtype=np.int64), min(limit, len(order)))
     piece = {ids[i]: number for number, rows in enumerate(parts) for i in rows}

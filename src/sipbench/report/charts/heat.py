@@ -62,15 +62,13 @@ def _chart(study: Study, split: Split) -> Chart | None:
     more = len([at for at in study.order if study.arms[at].tasks(split)]) - len(shown)
     notes = [f"{count(more, 'further arm')} not drawn."] if more else []
     if max(pieces.tasks) > 1:
-        notes.append(
-            f"A line is up to {count(max(pieces.tasks), 'task')}, neighbours in how hard they were before."
-        )
+        notes.append(f"A line is up to {count(max(pieces.tasks), 'task')}, neighbours in how hard they are.")
     return Chart(
         key=f"attempts-{split.value}",
         title=f"Attempts on {NOUNS[split]} tasks",
         reading=(
             f"A cell is {what}: the stronger its colour, the higher the score. Tasks stand from easy to "
-            "hard by what was scored before learning, the same for all arms. × is an agent's error, which "
+            "hard by the mean of all their attempts, the same for all arms. × is an agent's error, which "
             "counts 0; ? is not counted: nobody graded it."
         ),
         alternative=" ".join(_said(panel, pieces) for panel in panels),

@@ -113,7 +113,7 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin:
     colours = [look[name].colour if name in look else CONTROL for name in names]
     shapes = [look[name].shape if name in look else "circle" for name in names]
     marks = [_mark(study, record) for record in records]
-    x_domain, y_domain = (_domain(records, name) for name in ("fg", "br"))
+    x_domain, y_domain = _domain(records, "fg"), _domain(records, "br", -margin)
     base = alt.Chart(alt.NamedData("marks")).encode(
         x=alt.X(
             "fg:Q",
@@ -171,10 +171,10 @@ def _corners(alt: Any, x: list[float], y: list[float]) -> list[Any]:
     ]
 
 
-def _domain(records: Sequence[dict[str, Any]], name: str) -> list[float]:
-    """Room for every box and the origin, in points."""
+def _domain(records: Sequence[dict[str, Any]], name: str, *more: float) -> list[float]:
+    """Room for every box, the origin and what else is drawn, in points."""
     ends = [record[key] for record in records for key in (name, f"{name}_low", f"{name}_high")]
-    known = [0.0, *(end for end in ends if end is not None)]
+    known = [0.0, *more, *(end for end in ends if end is not None)]
     low, high = min(known), max(known)
     room = max(0.02, (high - low) * 0.12)
     return [round((low - room) * 100, 3), round((high + room) * 100, 3)]

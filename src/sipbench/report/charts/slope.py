@@ -196,24 +196,43 @@ def _paths(study: Study, shown: Sequence[int]) -> list[str]:
 
 def _marks(records: Sequence[Record]) -> list[dict[str, Any]]:
     points = Counter(_line(record) for record in records)
-    return [_mark(record, alone=points[_line(record)] == 1) for record in records]
+    tasks: Counter[tuple[Value, ...]] = Counter()
+    for record in records:
+        if _kind(record) == "task":
+            tasks[_panel(record)] += _tasks(record)
+    return [
+        _mark(record, alone=points[_line(record)] == 1, of=max(1, tasks[_panel(record)]))
+        for record in records
+    ]
+
+
+def _kind(record: Record) -> str:
+    return str(record["series"]) if record["series"] in ("mean", "control") else "task"
+
+
+def _tasks(record: Record) -> int:
+    return record["n"] if isinstance(record["n"], int) else 1
+
+
+def _panel(record: Record) -> tuple[Value, ...]:
+    return record["arm"], record["split"], record["phase"]
 
 
 def _line(record: Record) -> tuple[Value, ...]:
     return record["arm"], record["split"], record["series"], record["task"]
 
 
-def _mark(record: Record, *, alone: bool) -> dict[str, Any]:
-    kind = record["series"] if record["series"] in ("mean", "control") else "task"
-    n = record["n"] if isinstance(record["n"], int) else 1
+def _mark(record: Record, *, alone: bool, of: int) -> dict[str, Any]:
+    n = _tasks(record)
     tip = f"{record['arm']}, {record['split']}, {record['phase']}: {record['score']:.3f}"
     if record["low"] is not None:
         tip += f" [{record['low']:.3f}, {record['high']:.3f}]"
     return {
         **{name: record[name] for name in ("arm", "split", "phase", "score", "low", "high")},
-        "kind": kind,
+        "kind": _kind(record),
         "line": str(record["task"] if record["task"] is not None else record["series"]),
-        "width": 0.7 if n == 1 else min(5.0, 0.7 + n**0.5 / 3),
+        # The area of ink grows with the share of the tasks, whatever their number.
+        "width": 0.5 + 5 * (n / of) ** 0.75,
         "tip": f"{tip}, {count(n, 'task')}",
         "alone": alone,
     }
