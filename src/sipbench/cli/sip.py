@@ -13,6 +13,7 @@ from sipbench.cli.commands.report import report
 from sipbench.cli.commands.run import run_command
 from sipbench.cli.commands.screen import screen
 from sipbench.cli.commands.show import show
+from sipbench.cli.commands.skill_report import skill_report
 from sipbench.cli.commands.splits import app as splits
 from sipbench.cli.commands.summarize import summarize
 from sipbench.cli.commands.validate import validate
@@ -31,6 +32,7 @@ app.command("report")(report)
 app.command("run")(run_command)
 app.command("screen")(screen)
 app.command("show")(show)
+app.command("skill-report")(skill_report)
 app.add_typer(splits, name="splits")
 app.command("summarize")(summarize)
 app.command("validate")(validate)
