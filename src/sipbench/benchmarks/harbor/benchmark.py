@@ -59,13 +59,14 @@ class HarborBenchmark(Benchmark):
         self.root = (base / options.tasks).absolute()
         self.name = options.benchmark_name
         self.version = options.benchmark_version
-        key = f", reward {options.reward_key}" if options.reward_key else ""
-        self.grader_version = f"harbor {harbor_version()}{key}"
         self.reward_range = options.reward_range
         low, high = options.reward_range
         self.normalization = f"The verifier's reward, linear from [{low:g}, {high:g}] to [0, 1]."
         self.sandbox = sandboxes.resolved(options.sandbox)
         self.engine = f"harbor {harbor_version()}, {self.sandbox}"
+        # An environment of another kind may come to another outcome: it is part of what an attempt is.
+        key = f", reward {options.reward_key}" if options.reward_key else ""
+        self.grader_version = f"{self.engine}{key}"
         self._checked: dict[str, Agent] = {}
         agents.extend_path(base / folder for folder in options.python_path)
 
