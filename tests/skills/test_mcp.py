@@ -250,6 +250,8 @@ class TestServed:
     def test_no_folder_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(SkillError, match="no folder of skills"):
             ServedSkills(tmp_path / "absent")
+        with pytest.raises(SkillError, match="no skill here"):
+            ServedSkills(tmp_path)
 
 
 TOKEN = "correct-horse-battery"

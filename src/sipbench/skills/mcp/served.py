@@ -53,19 +53,20 @@ class ServedSkills:
     """The conforming skills below a folder, by address. Safe to use from several threads."""
 
     def __init__(self, root: Path) -> None:
-        """Remember where to look; :meth:`load` looks.
+        """Find the skills; :meth:`load` checks them.
 
         Args:
             root: A folder of skills, or a collection, whose ``leaves`` or ``skills`` are served.
 
         Raises:
-            SkillError: It is no folder.
+            SkillError: It is no folder, or there is no skill in it.
         """
         resolved = root.resolve()
         if not resolved.is_dir():
             raise SkillError(f"{on_line(root)} is no folder of skills")
         inner = [resolved / name for name in LAYOUTS if (resolved / name).is_dir()]
         self.root = inner[0] if inner and not (resolved / SKILL_FILE).exists() else resolved
+        self._found = find_skills([self.root])
         self.left_out: dict[str, str] = {}
         self._lock = threading.RLock()
         self._skills: dict[str, _Skill] = {}
@@ -75,16 +76,11 @@ class ServedSkills:
         self._loaded = False
 
     def load(self) -> None:
-        """Find and check all skills, once; those that do not conform are reported and left out.
-
-        Raises:
-            SkillError: There is no skill.
-        """
+        """Check all skills, once; those that do not conform are reported and left out."""
         with self._lock:
             if self._loaded:
                 return
-            folders = find_skills([self.root])
-            for report in check_skills(folders):
+            for report in check_skills(self._found):
                 self._admit(report)
             self._order = sorted(self._skills)
             self._loaded = True

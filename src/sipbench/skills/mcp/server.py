@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import logging
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sipbench.errors import ConfigError, MissingExtraError, SkillError
+from sipbench.errors import ConfigError, MissingExtraError
 from sipbench.skills.mcp.served import ServedSkills
 
 __all__ = ["Door", "http_app", "read_token", "serve_http", "serve_stdio"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _MIN_TOKEN = 16
-
-_log = logging.getLogger(__name__)
 
 type _Scope = MutableMapping[str, Any]
 type _App = Callable[[_Scope, Any, Any], Awaitable[None]]
@@ -85,15 +82,8 @@ def _server(root: Path, token: str | None) -> Any:
     except ModuleNotFoundError:
         raise MissingExtraError("serving skills", "mcp") from None
     server = make_server(served, "public" if token is None else "private")
-
-    def warm() -> None:
-        try:
-            served.warm()
-        except SkillError as error:
-            _log.error("%s", error)
-
     # A client may connect while the skills are still being checked; its first listing waits.
-    threading.Thread(target=warm, name="skills", daemon=True).start()
+    threading.Thread(target=served.warm, name="skills", daemon=True).start()
     return server
 
 
