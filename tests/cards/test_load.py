@@ -89,6 +89,8 @@ def test_two_capsules_for_one_card_are_one_too_many(tmp_path: Path) -> None:
         ({"expected_artifact_name": "C:\\out.csv"}, "expected_artifact_name", "use a relative path"),
         ({"expected_artifact_name": "a\\..\\..\\b"}, "expected_artifact_name", "without '..'"),
         ({"expected_artifact_name": " "}, "expected_artifact_name", "use a relative path"),
+        ({"expected_artifact_name": "a`\n# b"}, "expected_artifact_name", "no file name needs"),
+        ({"expected_artifact_name": "a\u202ecsv.b"}, "expected_artifact_name", "no file name needs"),
         ({"task_kind": "magic"}, "task_kind", "reproduction"),
         ({"run_timeout_seconds": True}, "run_timeout_seconds", "valid number"),
         (

@@ -99,9 +99,9 @@ def test_every_task_stands_its_trials(tmp_path: Path) -> None:
     rewards = judged(tasks, tmp_path / "trials", *options)
     assert sorted(rewards) == KEYS
     proven = {"oracle": [1.0] * 3, "nop": [0.0] * 3}
-    assert all(found == proven | dict.fromkeys(some, [0.0]) for found in rewards.values())
+    assert all(found == proven | {key: [0.0] for key in some} for found in rewards.values())
     one = judged(tasks / "tasks" / "lakes__task_002", tmp_path / "trials")
-    assert one == {"lakes__task_002": proven | dict.fromkeys(TRICKS, [0.0])}
+    assert one == {"lakes__task_002": proven | {key: [0.0] for key in TRICKS}}
 
 
 @pytest.mark.slow

@@ -46,7 +46,9 @@ def _printable(value: str) -> str:
 
 
 def _inside(value: str) -> str:
-    """A path that stays below the folder it is relative to."""
+    """A path that stays below the folder it is relative to, and that can be told in one line."""
+    if not value.isprintable() or "`" in value:
+        raise ValueError(f"{value[:80]!r} holds characters that no file name needs; rename the file")
     if not value.strip() or _ROOTED.match(value) or ".." in re.split(r"[/\\]", value):
         raise ValueError(
             f"{value[:80]!r} does not stay in the folder of the outputs; use a relative path without '..'"

@@ -49,7 +49,7 @@ def references(job: Job) -> list[dict[str, Any]]:
             "check": check.id,
             "text": check.text,
             "origin": check.origin,
-            "sources": [{"id": name, "text": clean(said[name])} for name in check.sources if name in said],
+            "sources": [{"id": name, "text": said[name]} for name in check.sources if name in said],
         }
         for check in job.plan.checks.checks
         if check.kind
@@ -70,8 +70,8 @@ def authoring(job: Job, inputs: Mapping[str, File]) -> dict[str, File]:
         "source_package": source_package(job),
         "github_name": card.github_name,
         "synthesized_from": card.synthesized_from,
-        "title": clean(card.title),
-        "finding": clean(card.finding),
+        "title": card.title,
+        "finding": card.finding,
         "finding_is_no_reference": no_finding(card),
         "deviations": [str(deviation) for deviation in job.card.deviations],
         "references": references(job),
@@ -79,16 +79,18 @@ def authoring(job: Job, inputs: Mapping[str, File]) -> dict[str, File]:
         "allowed_leaks": [],
     }
     made = {
-        "authoring/eval.json": _json(job.plan.checks.model_dump(mode="json")),
-        PROVENANCE: _json(provenance),
-        "authoring/provenance/evidence.json": _json([_snippet(item) for item in card.evidence_snippets]),
-        "authoring/provenance/claims.json": _json(_claims(job)),
+        "authoring/eval.json": _json(_evaluation(job)),
+        PROVENANCE: _json(_cleaned(provenance)),
+        "authoring/provenance/evidence.json": _json(
+            _cleaned([item.model_dump(mode="json") for item in card.evidence_snippets])
+        ),
+        "authoring/provenance/claims.json": _json(_cleaned(_claims(job))),
         "authoring/README.md": File.text(_README),
     }
     if job.strict:
         from sipbench.export.harbor.science import criteria
 
-        made["authoring/science.json"] = _json(criteria(job, references(job)))
+        made["authoring/science.json"] = _json(_cleaned(criteria(job, references(job))))
     return made
 
 
@@ -102,30 +104,37 @@ Nothing in this folder reaches an agent or an image, and Harbor's digest of the 
 """
 
 
+def _evaluation(job: Job) -> dict[str, Any]:
+    """The checks; their words cleaned, their parameters as they are."""
+    document = job.plan.checks.model_dump(mode="json")
+    for check in document["checks"]:
+        check["text"] = clean(check["text"])
+        check["notes"] = [clean(note) for note in check["notes"]]
+    return document
+
+
 def _sha256(file: File) -> str:
     return hashlib.sha256(file.data).hexdigest()
 
 
-def _snippet(snippet: Any) -> dict[str, Any]:
-    return {key: clean(value) for key, value in snippet.model_dump(mode="json").items()}
+def _cleaned(value: Any) -> Any:
+    """A document whose texts are cleaned, however deep they stand."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _cleaned(item) for key, item in value.items()}
+    return value
 
 
 def _claims(job: Job) -> list[dict[str, Any]]:
     """Claims and results of the ledger, without the folders of the machine that made it."""
-    listed = []
-    for claim in job.card.claims:
-        document = claim.model_dump(mode="json", exclude={"source_anchor": {"source_path"}})
-        listed.append(
-            {key: clean(value) if isinstance(value, str) else value for key, value in document.items()}
-        )
+    listed = [
+        claim.model_dump(mode="json", exclude={"source_anchor": {"source_path"}}) for claim in job.card.claims
+    ]
     for result in job.card.results:
-        listed.append(
-            {
-                "result_id": result.result_id,
-                "summary": clean(result.summary),
-                "claim_ids": list(result.claim_ids),
-            }
-        )
+        listed.append(result.model_dump(mode="json", include={"result_id", "summary", "claim_ids"}))
     return listed
 
 

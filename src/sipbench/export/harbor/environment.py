@@ -85,9 +85,8 @@ def _image(card: Card) -> tuple[str, list[Todo]]:
     stated = card.execution_environment if isinstance(card.execution_environment, dict) else {}
     named = stated.get("container_image")
     if isinstance(named, str) and _IMAGE.fullmatch(named):
-        if "@sha256:" in named or ":" in named:
-            return named, []
-        need = f"pin the image {named}, which the card names without a version"
+        pinned = "@sha256:" in named or ":" in named
+        need = f"see that you trust the image {named}" + ("" if pinned else ", and pin its version")
         return named, [Todo("environment_image", _DOCKERFILE, "FROM", need, draft=named)]
     return (R_IMAGE if any(_R.match(_tool(tool)) for tool in card.tools) else BASE_IMAGE), []
 

@@ -79,7 +79,7 @@ def _told(check: Check) -> Iterable[str]:
         case FieldPresent():
             yield f"{path} has the fields {_names(check.fields)}"
         case ScriptRuns():
-            yield f"`{' '.join(check.cmd)}` ends with status 0 in the folder of the outputs"
+            yield f"{_code(' '.join(check.cmd))} ends with status 0 in the folder of the outputs"
         case ValueInRange() | OutputMatchesReference():
             yield from _selected(check, path)
         case _:
@@ -91,13 +91,13 @@ def _selected(check: ValueInRange | OutputMatchesReference, path: str) -> Iterab
         case ByCell() as cell:
             row = f" in the row where {_where(cell.where)}" if cell.where else ""
             row += f" in row {cell.row + 1}" if cell.row is not None else ""
-            yield f"{path}: the number in the column `{cell.column}`{row}"
+            yield f"{path}: the number in the column {_code(cell.column)}{row}"
         case ByColumn() as column:
-            yield f"{path}: the numbers in the column `{column.column}`"
+            yield f"{path}: the numbers in the column {_code(column.column)}"
         case ByPointer() as pointer:
-            yield f"{path}: the number at `{pointer.pointer or '/'}` (a JSON pointer)"
+            yield f"{path}: the number at {_code(pointer.pointer or '/')} (a JSON pointer)"
         case ByLabel() as label:
-            yield f"{path}: the number after `{label.label}`"
+            yield f"{path}: the number after {_code(label.label)}"
         case _ if isinstance(check, OutputMatchesReference) and check.key_columns:
             yield f"{path} has one row for each value of {_names(check.key_columns)}"
         case _:
@@ -105,8 +105,13 @@ def _selected(check: ValueInRange | OutputMatchesReference, path: str) -> Iterab
 
 
 def _where(where: Mapping[str, object]) -> str:
-    return " and ".join(f"`{column}` is `{value}`" for column, value in where.items())
+    return " and ".join(f"{_code(column)} is {_code(value)}" for column, value in where.items())
 
 
 def _names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(_code(name) for name in names)
+
+
+def _code(text: object) -> str:
+    """A name as code: in one line, and with no mark that could end it."""
+    return f"`{' '.join(clean(str(text)).split()).replace('`', chr(39))}`"

@@ -7,7 +7,6 @@ references are assertions that ask the grader; judges stand apart, with no model
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from sipbench.cards.checks.model import Check, ContainsSubstring, EvalFile, FileExists, LlmJudge
@@ -79,9 +78,9 @@ def _native(check: Check) -> str | None:
     rest = f"name={check.id!r}, weight={check.points!r})"
     match check:
         case FileExists(min_bytes=0) if check.path and not set("*?[") & set(check.path):
-            return f"criteria.file_exists({json.dumps(path)}, {rest}"
+            return f"criteria.file_exists({path!r}, {rest}"
         case ContainsSubstring(negate=False, ignore_case=False):
-            return f"criteria.file_contains({json.dumps(path)}, {json.dumps(check.value)}, {rest}"
+            return f"criteria.file_contains({path!r}, {check.value!r}, {rest}"
         case _:
             return None
 
