@@ -131,6 +131,15 @@ def test_a_record_is_read_as_it_stands(one: Study) -> None:
         read_raw(one, 0)
 
 
+def test_numbers_that_a_browser_would_round_are_text(tmp_path: Path) -> None:
+    seed = 2**63 - 1
+    metadata = {"deep": [{"n": seed}], "small": 2**53}
+    path = write_lines(tmp_path / "runs.jsonl", [document(attempt_seed=seed, metadata=metadata)])
+    found = read_raw(read_study(path), 0)
+    assert found["attempt_seed"] == str(seed)
+    assert found["metadata"] == {"deep": [{"n": str(seed)}], "small": 2**53}
+
+
 def test_drawn_attempts_come_first_then_those_without_a_grade(lossy: Study) -> None:
     drawn = [5, 3]
     found = embed(lossy, drawn, Caps(indexed=4))

@@ -96,7 +96,7 @@ def test_a_cell_shows_its_record_and_log_and_closes_by_key(browser: Any, url: st
         assert study.frame["run_id"][0] in text
         assert "agent.log" in text
         page.locator("#viewer summary", has_text="agent.log").click()
-        assert "tried " in page.locator("#viewer pre").last.inner_text()
+        assert "tried " in page.locator("#viewer details pre").inner_text()
         page.keyboard.press("Escape")
         assert not viewer.is_visible()
         found.quiet()
@@ -115,7 +115,7 @@ def test_a_task_leads_to_its_attempts_and_back_by_keys_alone(browser: Any, url: 
         assert attempts == 4 * 9
         page.locator("#viewer-attempts button.link").first.focus()
         page.keyboard.press("Enter")
-        assert "Record" in viewer.inner_text()
+        assert "rest of the record" in viewer.inner_text()
         page.locator("#viewer-back").click()
         assert page.locator("#viewer-attempts tbody tr").count() == attempts
         found.quiet()

@@ -82,6 +82,8 @@ class LogFile:
 def read_raw(study: Study, row: int) -> dict[str, Any]:
     """The record in one row of the table, as it stands in the file.
 
+    Whole numbers that a browser cannot hold exactly, such as seeds, are given as text.
+
     Raises:
         RecordError: The file has changed since it was read.
     """
@@ -93,7 +95,20 @@ def read_raw(study: Study, row: int) -> dict[str, Any]:
         raise RecordError(f"{study.runs}: has changed since it was read; make the report again") from None
     if not isinstance(document, dict):
         raise RecordError(f"{study.runs}: has changed since it was read; make the report again")
-    return document
+    return {name: _exact(value) for name, value in document.items()}
+
+
+_LARGEST_EXACT = 2**53
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_EXACT else str(value)
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _exact(item) for name, item in value.items()}
+    return value
 
 
 @contextmanager

@@ -50,11 +50,11 @@ RAMP = ("#eceff3", "#d6e6f4", "#abcfe6", "#6aaed6", "#3787c0", "#10437c")
 
 CAUSES = {
     "graded": "#3a86be",
-    "agent error, counts 0": "#e6a23c",
-    "verifier error": "#c2410c",
-    "infrastructure error": "#7f1d1d",
-    "cancelled": "#8a6fb0",
-    "not run": "#d9dee3",
+    "agent error, counts 0": "#f2c46b",
+    "verifier error": "#e5854a",
+    "infrastructure error": "#5c1616",
+    "cancelled": "#6a52a0",
+    "not run": "#dfe4e9",
 }
 """What became of planned attempts."""
 
@@ -73,7 +73,7 @@ _DARK = {
     **dict(
         zip(
             CAUSES.values(),
-            ("#4a98d2", "#e9b15a", "#ef7d4b", "#c65a5a", "#ab94d0", "#414b56"),
+            ("#4a98d2", "#f2d595", "#e59a68", "#b04848", "#8f7fc6", "#3d4751"),
             strict=True,
         )
     ),

@@ -90,11 +90,13 @@
     return record;
   }
   const shown = (value) =>
-    value === null ? "unknown" : typeof value === "object" ? JSON.stringify(value, null, 1) : String(value);
-  function recordTable(record) {
+    value === null ? "–" : typeof value === "object" ? JSON.stringify(value, null, 1) : String(value);
+  const FIRST = ["run_id", "task_id", "arm", "phase", "benchmark_split", "repeat", "attempt_index", "status",
+    "score", "success", "reward", "error_type", "error_message"];
+  function recordTable(record, names) {
     const table = make("table");
     const body = make("tbody");
-    for (const name of Object.keys(record).sort()) {
+    for (const name of names) {
       const row = make("tr");
       row.append(make("th", harmless(name), { scope: "row" }));
       const value = record[name];
@@ -140,9 +142,13 @@
     return parts(record, study.logs[row] || [], null);
   }
   function parts(record, logs, open) {
-    const found = [make("h3", "Record"), recordTable(record), make("h3", "What the engine left behind")];
+    const first = FIRST.filter((name) => name in record);
+    const rest = Object.keys(record).sort().filter((name) => !FIRST.includes(name));
+    const found = [recordTable(record, first), make("h3", "What the engine left behind")];
     if (!logs.length) found.push(make("p", "No files.", { class: "note" }));
-    return [...found, ...logs.map((file) => logSection(file, open))];
+    found.push(...logs.map((file) => logSection(file, open)));
+    found.push(make("h3", "The rest of the record; a dash is null, which is unknown or does not apply"));
+    return [...found, recordTable(record, rest)];
   }
 
   /* ---- the viewer ---- */
@@ -176,7 +182,7 @@
       if (index.task[place] !== task) return;
       const line = make("tr");
       const first = make("th", null, { scope: "row", "data-sort": row });
-      const button = make("button", `show ${index.attempt[place]}`, { type: "button", class: "link" });
+      const button = make("button", `attempt ${index.attempt[place]}`, { type: "button", class: "link" });
       button.addEventListener("click", () => showAttempt(study, row, () => showTask(study, task)));
       first.append(button);
       line.append(first);
