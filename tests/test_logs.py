@@ -56,3 +56,15 @@ def test_verbosity(verbose: int, quiet: bool, shown: str, capsys: pytest.Capture
         logger.log(level, "%s", letter)
     found = "".join(line[-1] for line in capsys.readouterr().err.splitlines())
     assert found == shown
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_on_a_full_disk_is_incomplete_and_nothing_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "study.log").symlink_to("/dev/full")
+    handler = log_to(tmp_path / "study.log")
+    logging.getLogger("sipbench.test").debug("not to be written")
+    logging.getLogger("sipbench").removeHandler(handler)
+    handler.close()
+    assert "Traceback" not in capsys.readouterr().err

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["configure", "log_to", "redact"]
@@ -45,9 +46,20 @@ def configure(*, verbose: int = 0, quiet: bool = False) -> None:
     logger.propagate = False
 
 
+class _Log(logging.FileHandler):
+    """A log that a full disk leaves incomplete: what cannot be written elsewhere is said there."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        pass
+
+    def close(self) -> None:
+        with suppress(OSError):
+            super().close()
+
+
 def log_to(path: Path) -> logging.Handler:
     """Append the package's log to ``path`` as well; remove the handler that is returned when done."""
-    handler = logging.FileHandler(path, encoding="utf-8", errors="replace")
+    handler = _Log(path, encoding="utf-8", errors="replace")
     handler.setLevel(logging.DEBUG)
     handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger("sipbench").addHandler(handler)

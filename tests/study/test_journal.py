@@ -174,3 +174,18 @@ def test_a_full_disk_is_said_and_not_recorded_as_done(
         StudyError, match=r"No space left on device; make room .* what is finished stays finished"
     ):
         write(tmp_path, record())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_an_error_of_the_study_also_when_its_files_are_closed(tmp_path: Path) -> None:
+    directory = StudyDirectory(tmp_path)
+    directory.runs.symlink_to("/dev/full")
+
+    async def work() -> None:
+        ledger = Ledger(directory)
+        with pytest.raises(StudyError, match="No space left on device; make room"):
+            ledger.record(record())
+        await ledger.close()
+
+    with pytest.raises(StudyError, match="No space left on device; make room"):
+        asyncio.run(work())

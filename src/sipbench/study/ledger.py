@@ -80,13 +80,23 @@ class Ledger:
         return self._append((self._adaptations, record), (self._journal, event))
 
     async def close(self) -> None:
-        """Make everything durable and close the files."""
+        """Make everything durable and close the files.
+
+        Raises:
+            StudyError: What was appended cannot be written.
+        """
         with self._wanted:
             self._closing = True
             self._wanted.notify()
         await asyncio.to_thread(self._thread.join)
+        failed: OSError | None = None
         for writer in (self._runs, self._adaptations, self._journal):
-            writer.close()
+            try:
+                writer.close()
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise self._failure(failed)
 
     def _append(self, *lines: tuple[LineWriter, BaseModel]) -> asyncio.Future[None]:
         durable: asyncio.Future[None] = self._loop.create_future()
