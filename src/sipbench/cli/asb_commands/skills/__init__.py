@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import typer
-
 from sipbench.cli.asb_commands.skills.check import check
 from sipbench.cli.asb_commands.skills.find import catalogue, find
 from sipbench.cli.asb_commands.skills.gate import gate
 from sipbench.cli.asb_commands.skills.pack import pack
 from sipbench.cli.asb_commands.skills.pin import pin
 from sipbench.cli.asb_commands.skills.verify import verify
+from sipbench.cli.main import make_group
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Check, pin, verify, release, pack and find skills.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = make_group("Check, pin, verify, release, pack and find skills.")
 app.command("check")(check)
 app.command("pin")(pin)
 app.command("verify")(verify)
