@@ -171,6 +171,16 @@ def test_checks_of_another_card_or_of_another_state_are_refused(
         eval_of(made)
 
 
+def test_a_placeholder_is_refused_as_what_to_compare_with(tmp_path: Path) -> None:
+    made = load_card(collection(tmp_path, card(finding="Insufficient evidence was found."))[0])
+    value = CHECKS[1] | {"sources": ["finding"]}
+    author(made, value)
+    with pytest.raises(CardError, match="range: takes its value from the finding, which is none"):
+        eval_of(made)
+    author(made, CHECKS[1])
+    assert len(eval_of(made).checks.scored()) == 1
+
+
 def test_a_folder_with_checks_or_a_capsule_can_be_named_too(made: LoadedCard) -> None:
     path = author(made)
     assert made.capsule is not None

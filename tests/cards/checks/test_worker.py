@@ -14,6 +14,7 @@ from sipbench.cards.checks.grader.kinds import EVALUATORS, EXISTENCE
 from sipbench.cards.checks.grader.main import grade, reward_of
 from sipbench.cards.checks.grader.verdicts import ERROR, FAIL, PASS, Verdict
 from sipbench.cards.checks.grader.worker import decide
+from tests.cards.checks.samples import sample
 
 GRADER = Path(worker.__file__).parent
 EXISTS = {"id": "a", "kind": "file_exists", "path": "a.json"}
@@ -178,3 +179,11 @@ def test_the_grader_runs_on_older_pythons(python: str, submission: Path, tmp_pat
     done = subprocess.run([python, "-I", "-c", code, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "logs" / "reward.json").read_bytes() == b'{"reward": 1}\n'
+
+
+@pytest.mark.parametrize("form", ["parquet", "xlsx"])
+def test_packages_that_read_a_format_work_within_the_limits(form: str, submission: Path) -> None:
+    pytest.importorskip("openpyxl" if form == "xlsx" else "polars")
+    (submission / "t").write_bytes(sample(form))
+    rows = {"id": "r", "kind": "row_count_equals", "path": "t", "count": 2, "container": form}
+    assert [verdict.outcome for verdict in decide([rows], str(submission), None)] == [PASS]

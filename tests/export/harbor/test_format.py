@@ -483,6 +483,7 @@ def test_the_stricter_conditions_hold_a_task_back_until_they_are_met(tmp_path: P
 
 def test_a_card_without_a_reference_result_never_meets_them(tmp_path: Path) -> None:
     one = made(tmp_path, finding="Insufficient evidence was found.")
+    author(tmp_path, one.card, *[item | {"sources": []} for item in CHECKS])
     outcome = one.one(strict=True)
     assert (outcome.state, "science_finding" in str(outcome.reason)) == ("draft", True)
 

@@ -17,6 +17,7 @@ from sipbench.cards.checks.judge import PROMPT_VERSION, Judge, Judgement, judge,
 from sipbench.cards.checks.model import Check, EvalFile, LlmJudge, read_eval
 from sipbench.cards.checks.result import CheckResult, Counts, JudgeRecord, ResultFile
 from sipbench.cards.files import read_bytes
+from sipbench.cards.leaks.secrets import no_finding
 from sipbench.cards.load import LoadedCard, load_card
 from sipbench.errors import CardError
 from sipbench.protocol.digests import json_digest
@@ -58,6 +59,7 @@ def eval_of(card: LoadedCard, evals: Path | None = None) -> Plan:
         if path.exists() or path.is_symlink():
             plan = _read(path)
             _refuse_foreign(plan.checks, card, path)
+            _refuse_placeholder(plan.checks, card, path)
             return plan
     drafted = draft_eval(card)
     return Plan(drafted, json_digest(drafted.model_dump(mode="json")), None)
@@ -75,6 +77,14 @@ def _refuse_foreign(checks: EvalFile, card: LoadedCard, path: Path) -> None:
             f"{path}: card_sha256: the card has changed since its checks were made; "
             f"review them and write {card.sha256}"
         )
+
+
+def _refuse_placeholder(checks: EvalFile, card: LoadedCard, path: Path) -> None:
+    """A finding that is none must not become what a submission is compared with."""
+    reason = no_finding(card.card)
+    using = [check.id for check in checks.scored() if "finding" in check.sources]
+    if reason and using:
+        raise CardError(f"{path}: {using[0]}: takes its value from the finding, which is none ({reason})")
 
 
 def plan_of(path: Path, evals: Path | None = None) -> Plan:

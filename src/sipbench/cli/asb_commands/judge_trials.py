@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +43,7 @@ def judge_trials(
     choice = Choice(repeats=repeats, tricks=_tricks(trick or []), sandbox=sandbox, at_once=at_once)
     place = out or tasks.absolute().with_name(f"{tasks.absolute().name}-trials")
     trials = planned(task_folders(tasks), place, choice)
-    run_trials(trials, choice, lambda trial: None)
+    run_trials(trials, choice, _progress(len(trials)))
     judged = verdicts([read_trial(trial) for trial in trials])
     document = _document(judged, choice.repeats, sandbox)
     place.mkdir(parents=True, exist_ok=True)
@@ -52,6 +54,20 @@ def judge_trials(
         _print(judged, place)
     if not all(verdict.holds for verdict in judged):
         raise typer.Exit(1)
+
+
+def _progress(total: int) -> Callable[[object], None]:
+    """Counts on stderr, where somebody watches."""
+    ended = 0
+
+    def count(_trial: object) -> None:
+        nonlocal ended
+        ended += 1
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{ended} of {total} trials" + ("\n" if ended == total else ""))
+            sys.stderr.flush()
+
+    return count
 
 
 def _tricks(chosen: list[str]) -> tuple[str, ...]:
