@@ -86,6 +86,10 @@ class HarborBenchmark(Benchmark):
         Raises:
             EngineError: A folder cannot be used as a task; every one is named.
         """
+        return self._tasks
+
+    @cached_property
+    def _tasks(self) -> list[Task]:
         pattern = self.options.family_pattern
         rule = FamilyRule(self.options.family_metadata, re.compile(pattern) if pattern else None)
         return [task.task(rule, upstream_digest=_upstream(task)) for task in self._folders.values()]
