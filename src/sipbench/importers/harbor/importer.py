@@ -25,7 +25,7 @@ from sipbench.importers.files import integer
 from sipbench.importers.harbor.exposure import given_skills, opened_skills
 from sipbench.importers.harbor.jobs import Unfinished, chosen, read_job
 from sipbench.importers.harbor.outcome import AMBIGUOUS, Grading, Outcome, outcome_of
-from sipbench.importers.harbor.trial import RESULT, TrialFiles, moment, table, text
+from sipbench.importers.harbor.trial import RESULT, TrialFiles, moment, read_trial, table, text
 from sipbench.importers.harbor.usage import phase_seconds, usage_of
 from sipbench.importers.records import bound_record
 from sipbench.protocol.records import Name, Usage, timestamp
@@ -100,7 +100,8 @@ class HarborImporter(Importer):
             attempts[task] += 1
             fields = {**self._task_fields(entry, task), "notes": _RETRIED if job.retries else None}
             if isinstance(entry, TrialFiles):
-                yield self._finished(entry, binding, place, slot, task, fields)
+                # One at a time: the trajectories of a whole job may be more than memory holds.
+                yield self._finished(read_trial(entry.folder), binding, place, slot, task, fields)
             else:
                 yield self._unfinished(entry, binding, place, slot, task, fields)
 

@@ -22,7 +22,7 @@ from sipbench.importers.harbor.trial import (
     TrialFiles,
     is_own,
     read_object,
-    read_trial,
+    read_result,
     table,
     text,
 )
@@ -67,7 +67,7 @@ class Job:
     """A job's folder.
 
     Attributes:
-        trials: Finished trials by name.
+        trials: Finished trials by name, without their trajectories.
         unfinished: The others.
         retries: How many trials Harbor ran again, deleting the first with all it cost.
     """
@@ -87,7 +87,7 @@ def read_job(folder: Path) -> Job:
     if not folder.is_dir():
         raise RecordError(f"{folder}: not a folder; give the folder of a Harbor job, which holds {RESULT}")
     if is_own(folder, RESULT) and isinstance(read_object(folder, RESULT).get("trial_name"), str):
-        return Job(folder, (read_trial(folder),), (), 0)
+        return Job(folder, (read_result(folder),), (), 0)
     if not is_own(folder, _CONFIG) and not is_own(folder, RESULT):
         raise RecordError(
             f"{folder}: neither a job nor a trial of Harbor: no {RESULT} and no {_CONFIG} in it"
@@ -98,7 +98,7 @@ def read_job(folder: Path) -> Job:
         if inner.is_symlink() or not inner.is_dir():
             continue
         if is_own(inner, RESULT):
-            trials.append(read_trial(inner))
+            trials.append(read_result(inner))
         elif is_own(inner, _CONFIG):
             lock = read_object(inner, LOCK) if is_own(inner, LOCK) else None
             unfinished.append(Unfinished(inner, read_object(inner, _CONFIG), lock))

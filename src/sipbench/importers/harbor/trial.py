@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,18 @@ from typing import Any
 from sipbench.errors import RecordError
 from sipbench.importers.files import read_json, shortened
 
-__all__ = ["LOCK", "RESULT", "TrialFiles", "is_own", "moment", "read_object", "read_trial", "table", "text"]
+__all__ = [
+    "LOCK",
+    "RESULT",
+    "TrialFiles",
+    "is_own",
+    "moment",
+    "read_object",
+    "read_result",
+    "read_trial",
+    "table",
+    "text",
+]
 
 RESULT = "result.json"
 LOCK = "lock.json"
@@ -37,7 +48,8 @@ class TrialFiles:
         folder: Where it lies.
         result: ``result.json``.
         lock: ``lock.json``; None without one.
-        trajectories: What the agent did, in ATIF, one for each step that has one; None without any.
+        trajectories: What the agent did, in ATIF, one for each step that has one; None without any, or
+            where only the result was read.
     """
 
     folder: Path
@@ -58,7 +70,17 @@ class TrialFiles:
 
 
 def read_trial(folder: Path) -> TrialFiles:
-    """Read a trial.
+    """Read a trial, trajectories too, which may be large.
+
+    Raises:
+        RecordError: As :func:`read_result`.
+    """
+    found = read_result(folder)
+    return replace(found, trajectories=_trajectories(folder, found.result))
+
+
+def read_result(folder: Path) -> TrialFiles:
+    """Read a trial without its trajectories.
 
     Raises:
         RecordError: There is no ``result.json``, or it is not one of a trial, or of another version.
@@ -73,7 +95,7 @@ def read_trial(folder: Path) -> TrialFiles:
             "use a newer release of sipbench"
         )
     lock = read_object(folder, LOCK) if is_own(folder, LOCK) else None
-    return TrialFiles(folder, result, lock, _trajectories(folder, result))
+    return TrialFiles(folder, result, lock, None)
 
 
 def read_object(folder: Path, name: str) -> Mapping[str, Any]:
