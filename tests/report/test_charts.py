@@ -198,6 +198,28 @@ def test_one_attempt_alone_draws_what_there_is(tmp_path: Path) -> None:
         assert found[key].empty
 
 
+def test_ids_of_two_drawings_differ(study: Study) -> None:
+    chart = charts(study)["phases"]
+    assert chart.draw is not None
+    drawings = [render(chart.draw(), prefix) for prefix in ("one", "two")]
+    one, two = (set(re.findall(r'id="([^"]+)"', svg)) for svg in drawings)
+    assert one
+    assert one.isdisjoint(two)
+    assert set(re.findall(r"url\(#([^)]+)\)", drawings[0])) == one
+
+
+def test_an_interval_beyond_what_a_score_can_be_is_cut_off_in_the_drawing_alone(tmp_path: Path) -> None:
+    records = [
+        *cell("T0", "heldout", {"a": [0.0], "b": [1.0]}),
+        *cell("T1", "heldout", {"a": [0.5], "b": [1.0]}),
+    ]
+    chart = charts(read_study(write_lines(tmp_path / "runs.jsonl", records)))["phases"]
+    wide = [record for record in chart.records if record["high"] is not None]
+    assert max(float(record["high"] or 0) for record in wide) > 2
+    height = float(re.search(r'height="(\S+)"', drawn(chart)).group(1))  # type: ignore[union-attr]
+    assert height < 300
+
+
 def test_names_are_text_in_a_drawing(tmp_path: Path) -> None:
     names = {"heldout-0000": "</text><script>alert(1)</script>", "skilled": '"><img src=x onerror=alert(1)>'}
     design = Design(names=names, arms=("frozen", "skilled"), repeats=1, phases=("T0", "T1"))

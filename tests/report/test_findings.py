@@ -89,6 +89,15 @@ def test_forty_percent_lost_is_inconclusive_with_bounds_and_no_gain(lossy: Study
     assert "gained" not in said
 
 
+def test_where_only_bounds_are_allowed_no_other_number_is_claimed(tmp_path: Path) -> None:
+    design = Design(lost=0.7, arms=("frozen", "skilled"), phases=("T0", "T1"))
+    found = arms(read_study(make_study(tmp_path / "s", design)))["skilled"]
+    assert not {"p-value", "As a claim about the method", "Detectable effect"} & {
+        fact.label for fact in found.facts
+    }
+    assert found.lines[0].text.startswith("between ")
+
+
 def test_a_study_with_an_oracle_alone_has_no_verdict(tmp_path: Path) -> None:
     found = read_study(make_study(tmp_path / "s", Design(arms=("known",))))
     assert in_words(found.summary) == (

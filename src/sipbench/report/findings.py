@@ -19,6 +19,7 @@ from sipbench.report.words import (
     count,
     headline,
     interval,
+    only_bounds,
     points,
     probability,
     row_names,
@@ -183,7 +184,7 @@ def _facts(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
     yield from _learning(row, settings)
     yield _coverage(row, settings)
     yield Fact("Tasks", _tasks(row), f"{count(row.repeats, 'repeat')}{_attempts(fg)}")
-    if row.path_type is PathType.ORACLE:
+    if row.path_type is PathType.ORACLE or only_bounds(row, "fg"):
         return
     if fg.detectable is not None:
         effect = fg.detectable.effect
@@ -217,13 +218,15 @@ def _coverage(row: Row, settings: AnalysisSettings) -> Fact:
 
 def _learning(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
     unit = settings.cost_unit
+    learns = row.path_type not in (PathType.FROZEN, PathType.ORACLE)
     if unit is None:
-        yield Fact("Learning cost", "no cost unit declared")
+        if learns:
+            yield Fact("Learning cost", "no cost unit declared")
         return
     cost = row.learning_cost
     if cost is not None and cost.value is not None:
         yield Fact("Learning cost", spent(cost.value, unit), "per repeat, evaluation not in it")
-    elif row.path_type not in (PathType.FROZEN, PathType.ORACLE):
+    elif learns:
         yield Fact("Learning cost", "unknown", clean((cost.reason if cost else None) or "", 2000))
     evaluation = row.evaluation_cost
     if evaluation is not None and evaluation.n_attempts > evaluation.n_unknown:

@@ -189,7 +189,7 @@ def _source(text: str) -> str:
 
 def _study(study: Study, prefix: str, number: int, live: Live | None, caps: Caps | None) -> dict[str, Any]:
     _, markup = _environment()
-    views = {chart.key: _view(chart) for chart in all_charts(study)}
+    views = {chart.key: _view(chart, f"{prefix}-{chart.key}") for chart in all_charts(study)}
     attempt_charts = [view for key, view in views.items() if key.startswith("attempts-")]
     drawn = list(dict.fromkeys(row for view in attempt_charts for row in view.chart.linked))
     held = embed(study, drawn, caps if live is None else Caps(records=0, logs=0))
@@ -221,9 +221,9 @@ def _known(*tables: Table | None) -> Iterator[Table]:
     return (table for table in tables if table is not None)
 
 
-def _view(chart: Chart) -> _View:
+def _view(chart: Chart, prefix: str) -> _View:
     _, markup = _environment()
-    svg = markup(render(chart.draw())) if chart.draw is not None else ""
+    svg = markup(render(chart.draw(), prefix)) if chart.draw is not None else ""
     return _View(chart, svg, chart_table(chart, MOST_VALUES))
 
 

@@ -129,8 +129,10 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin:
         ),
         color=alt.Color("arm:N", scale=alt.Scale(domain=names, range=colours), legend=None),
     )
-    boxes = base.mark_rect(opacity=0.16).encode(x="fg_low:Q", x2="fg_high:Q", y="br_low:Q", y2="br_high:Q")
-    frames = base.mark_rect(filled=False, strokeWidth=1, opacity=0.7).encode(
+    boxes = base.mark_rect(opacity=0.16, clip=True).encode(
+        x="fg_low:Q", x2="fg_high:Q", y="br_low:Q", y2="br_high:Q"
+    )
+    frames = base.mark_rect(filled=False, strokeWidth=1, opacity=0.7, clip=True).encode(
         x="fg_low:Q", x2="fg_high:Q", y="br_low:Q", y2="br_high:Q"
     )
     dots = base.mark_point(size=90, filled=True, opacity=1, aria=True).encode(
@@ -173,9 +175,11 @@ def _corners(alt: Any, x: list[float], y: list[float]) -> list[Any]:
 
 def _domain(records: Sequence[dict[str, Any]], name: str, *more: float) -> list[float]:
     """Room for every box, the origin and what else is drawn, in points."""
-    ends = [record[key] for record in records for key in (name, f"{name}_low", f"{name}_high")]
-    known = [0.0, *more, *(end for end in ends if end is not None)]
-    low, high = min(known), max(known)
+    points = [0.0, *more, *(record[name] for record in records)]
+    ends = [record[key] for record in records for key in (f"{name}_low", f"{name}_high")]
+    # With few families an interval may reach beyond what a difference of scores can be.
+    within = [min(1.0, max(-1.0, end)) for end in ends if end is not None]
+    low, high = min(points + within), max(points + within)
     room = max(0.02, (high - low) * 0.12)
     return [round((low - room) * 100, 3), round((high + room) * 100, 3)]
 

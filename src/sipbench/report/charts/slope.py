@@ -168,7 +168,7 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Draw
         tasks,
         control,
         mean.mark_line(strokeWidth=2.5).encode(color=colour),
-        mean.mark_rule(strokeWidth=2, aria=True).encode(
+        mean.mark_rule(strokeWidth=2, aria=True, clip=True).encode(
             y="low:Q", y2="high:Q", color=colour, description=tip
         ),
         mean.mark_point(size=60, filled=True, opacity=1, aria=True).encode(

@@ -147,7 +147,7 @@ _CONFIG: Mapping[str, Any] = {
     "background": None,
     "font": _FONT,
     "aria": False,
-    "padding": {"left": 10, "right": 10, "top": 6, "bottom": 6},
+    "padding": {"left": 24, "right": 10, "top": 6, "bottom": 6},
     "view": {"stroke": None},
     "axis": {
         "labelColor": MUTED,
@@ -186,11 +186,15 @@ class Drawing:
     marks: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def render(drawing: Drawing) -> str:
+def render(drawing: Drawing, prefix: str = "chart") -> str:
     """Draw a chart: an ``<svg>`` element for a page, without namespaces and white ground.
 
     A mark's description may begin with ``@row 12@`` or ``@task 3@``: it becomes ``data-row`` or
     ``data-task`` of the mark, by which the page knows what was chosen.
+
+    Args:
+        drawing: What to draw.
+        prefix: What ids in it begin with: on one page each drawing needs its own.
 
     Raises:
         MissingExtraError: vl-convert-python is not installed.
@@ -202,7 +206,7 @@ def render(drawing: Drawing) -> str:
     spec = drawing.chart.to_dict()
     spec["datasets"] = {name: list(marks) for name, marks in drawing.marks.items()}
     spec["config"] = {**_CONFIG}
-    return _inline(vl_convert.vegalite_to_svg(spec))
+    return _inline(vl_convert.vegalite_to_svg(spec), prefix)
 
 
 _LINKED = re.compile(r"^@(row|task) (\d+)@\s*")
@@ -210,7 +214,7 @@ _NOISE = ("role", "aria-roledescription", "aria-hidden", "pointer-events", "stro
 _USUAL = {"opacity": "1", "font-weight": "normal", "font-family": _FONT, "fill-opacity": "1"}
 
 
-def _inline(text: str) -> str:
+def _inline(text: str, prefix: str) -> str:
     root = ET.fromstring(text)
     width, height = root.get("width", "0"), root.get("height", "0")
     made = ET.Element("svg")
@@ -219,11 +223,11 @@ def _inline(text: str) -> str:
     )
     made.attrib.update({"font-family": _FONT, "fill": "none"})
     for child in root:
-        _copy(child, made)
+        _copy(child, made, prefix)
     return ET.tostring(made, encoding="unicode")
 
 
-def _copy(element: ET.Element, parent: ET.Element) -> None:
+def _copy(element: ET.Element, parent: ET.Element, prefix: str) -> None:
     """Copy what can be seen. Vega writes many groups that hold one group, and frames without a line."""
     tag = str(element.tag).removeprefix(f"{{{_SVG}}}")
     kept = {
@@ -231,6 +235,10 @@ def _copy(element: ET.Element, parent: ET.Element) -> None:
         for name, value in element.attrib.items()
         if name not in _NOISE and _USUAL.get(name) != value and not name.startswith("{")
     }
+    if "id" in kept:
+        kept["id"] = f"{prefix}-{kept['id']}"
+    if "clip-path" in kept:
+        kept["clip-path"] = kept["clip-path"].replace("url(#", f"url(#{prefix}-")
     label = kept.pop("aria-label", None)
     if kept.pop("display", None) == "none":
         return
@@ -240,7 +248,7 @@ def _copy(element: ET.Element, parent: ET.Element) -> None:
         kept.pop("fill", None)
         if not kept:
             for child in element:
-                _copy(child, parent)
+                _copy(child, parent, prefix)
             return
         label = None
     made = ET.SubElement(parent, tag, kept)
@@ -248,7 +256,7 @@ def _copy(element: ET.Element, parent: ET.Element) -> None:
     if label is not None:
         _describe(made, label)
     for child in element:
-        _copy(child, made)
+        _copy(child, made, prefix)
 
 
 def _describe(element: ET.Element, label: str) -> None:

@@ -19,7 +19,9 @@ __all__ = ["waterfall_chart"]
 METRICS = {"fg": Split.HELDOUT, "br": Split.REPLAY, "pds": Split.HELDOUT}
 MOST_BARS = 120
 MOST_ARMS = 10
-_HEIGHT = 130
+_HEIGHT = 140
+# Room for the triangles beyond the bars, in points.
+_TOP, _ABOVE = 116, 9
 _WIDTHS = {1: 860, 2: 420, 3: 270}
 
 
@@ -141,7 +143,7 @@ def _draw(study: Study, records: list[dict[str, Any]]) -> Drawing:
         y=alt.Y(
             "change:Q",
             title=None,
-            scale=alt.Scale(domain=[-100, 100]),
+            scale=alt.Scale(domain=[-_TOP, _TOP]),
             axis=alt.Axis(values=[-100, 0, 100]),
         ),
     )
@@ -191,6 +193,6 @@ def _mark(record: dict[str, Any], tasks: dict[str, int]) -> dict[str, Any]:
         "change": record["change"] * 100,
         "shrunken": None if record["shrunken"] is None else record["shrunken"] * 100,
         "flip": flip,
-        "mark": record["change"] * 100 - 9 * flip if record["change"] else 0,
+        "mark": record["change"] * 100 + _ABOVE * flip,
         "tip": link + tip,
     }

@@ -159,6 +159,7 @@
     byId("viewer-body").replaceChildren(...children);
     back = from || null;
     byId("viewer-back").hidden = !back;
+    byId("tip").hidden = true;
     if (!viewer.open) viewer.showModal();
     viewer.scrollTop = 0;
   }
