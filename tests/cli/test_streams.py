@@ -87,3 +87,13 @@ def test_an_error_cannot_reach_into_the_terminal(trial: Trial) -> None:
 def test_a_terminal_without_width_still_shows_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "0")
     assert console().width == 40
+
+
+@pytest.mark.parametrize(("retries", "said"), [(0, "they are not tried again"), (1, "goes on with them")])
+def test_what_is_missing_is_promised_only_where_it_is_tried_again(
+    trial: Trial, retries: int, said: str
+) -> None:
+    trial.write(benchmark={"does": {"heldout-0": "raise"}}, phases=["T0"], retries=retries)
+    ended = sip("run", trial.file, "--out", trial.out)
+    assert ended.code == 1
+    assert f"1 of 5 attempts are missing; {said}" in ended.err.replace("the same command ", "")

@@ -135,3 +135,15 @@ def test_missing_attempts_are_counted_and_the_result_says_why(trial: Trial) -> N
     heldout = result.summary.rows[0].cell(Phase.T0, Split.HELDOUT)
     assert heldout is not None
     assert (heldout.planned, heldout.recorded, heldout.counted) == (3, 3, 2)
+
+
+@pytest.mark.parametrize(("retries", "settled"), [(0, 1), (1, 0)])
+def test_the_result_knows_which_missing_attempts_no_further_run_tries_again(
+    trial: Trial, retries: int, settled: int
+) -> None:
+    trial.write(benchmark={"does": {"heldout-0": "raise"}}, phases=["T0"], retries=retries)
+    result = trial.run()
+    assert (result.missing, result.settled) == (1, settled)
+    before = len(trial.calls())
+    trial.run()
+    assert (len(trial.calls()) == before) == bool(settled)

@@ -28,7 +28,7 @@ from sipbench.study.load import LoadedStudy, load_study
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.progress import Progress
 from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
-from sipbench.study.session import Session, declared_at, take_up
+from sipbench.study.session import Session, declared_at, is_tried_again, take_up
 
 __all__ = ["StudyResult", "execute", "execute_design", "run_study"]
 
@@ -42,6 +42,8 @@ class StudyResult:
         planned: Attempts of the plan.
         recorded: Attempts that are recorded.
         ungraded: Recorded attempts that count as missing: verifier and infrastructure errors, cancelled.
+        settled: How many of these no further run tries again: the study wants no second try, they were
+            cancelled, or an adaptation learned from them.
         problems: Why something is missing, one line each.
         stopped: Why it ended before its end; None if it did not.
         interrupted: Whether a person ended it.
@@ -52,6 +54,7 @@ class StudyResult:
     planned: int
     recorded: int
     ungraded: int
+    settled: int = 0
     problems: tuple[str, ...] = ()
     stopped: str | None = None
     interrupted: bool = False
@@ -153,6 +156,10 @@ def _result(session: Session, ended: Ended) -> StudyResult:
         planned=len(session.design.plan.slots),
         recorded=recorded,
         ungraded=ungraded,
+        settled=sum(
+            record.status.is_missing and not is_tried_again(session, slot, record)
+            for slot, record in session.records.items()
+        ),
         problems=tuple(_problems(session, ended, ungraded)),
         stopped=ended.stopped,
         interrupted=ended.interrupted,

@@ -32,7 +32,7 @@ from sipbench.study.scoring import Identified, as_try
 from sipbench.study.standing import Standing
 from sipbench.study.states import States
 
-__all__ = ["Session", "declared_at", "take_up"]
+__all__ = ["Session", "declared_at", "is_tried_again", "take_up"]
 
 _log = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ def _read(session: Session) -> None:
                 f"arm {record.arm}) is not part of this study; put the file back, or start afresh with "
                 "another --out"
             )
-        if _is_tried_again(session, slot, record):
+        if is_tried_again(session, slot, record):
             again.append(record)
         else:
             session.add(slot, record, earlier=True)
@@ -201,7 +201,8 @@ def _read(session: Session) -> None:
             session.spending.add(*tries)
 
 
-def _is_tried_again(session: Session, slot: Slot, record: RunRecord) -> bool:
+def is_tried_again(session: Session, slot: Slot, record: RunRecord) -> bool:
+    """Whether the next session takes a finished attempt back, to try it again."""
     learned = slot.split is Split.ADAPT and StateKey(slot.arm, slot.repeat, slot.phase) in session.made
     # Who wants no second try wants none in another session either.
     return record.status.is_retried and session.design.config.retries > 0 and not learned

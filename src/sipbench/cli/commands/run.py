@@ -80,11 +80,18 @@ def _say(result: StudyResult, *, quiet: bool) -> None:
     for problem in result.problems:
         sys.stderr.write(f"{printable(problem)}\n")
     if result.missing:
-        sys.stderr.write(
-            f"{result.missing} of {result.planned} attempts are missing; the same command goes on with them\n"
-        )
+        sys.stderr.write(f"{result.missing} of {result.planned} attempts are missing; {_what_next(result)}\n")
     if not quiet:
         sys.stderr.write(f"Study: {result.folder}\n")
+
+
+def _what_next(result: StudyResult) -> str:
+    if not result.settled:
+        return "the same command goes on with them"
+    why = "they are not tried again (no retries are wanted, or an adaptation learned from them)"
+    if result.settled == result.missing:
+        return why
+    return f"{result.settled} stay so: {why}; the same command goes on with the others"
 
 
 def _document(result: StudyResult) -> dict[str, Any]:
