@@ -165,7 +165,7 @@ def _finding(estimate: Estimate, verdict: Verdict) -> str:
         return _bounded(lost)
     text = f"{points(verdict.value)} points {interval(verdict.interval)}"
     if verdict.margin is not None:
-        text += f", where a loss of {points(verdict.margin, sign=False)} still counts as retained"
+        text += f"; down to {points(-verdict.margin)} counts as retained"
     return text
 
 
