@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sipbench.report.attempts import Caps
 from sipbench.report.page import Live, report_page
 from sipbench.report.reading import Study, read_study
 from sipbench.report.words import points
-from tests.protocol.made import document
+from tests.protocol.made import document, write_lines
 from tests.report.studies import Design, make_study
 
 # Elements that hold nothing and are never closed.
@@ -252,6 +253,31 @@ def test_a_long_name_does_not_fill_the_page(hostile: str) -> None:
     text = Parsed(hostile).text()
     assert "n" * 200 not in text
     assert "n" * 100 in text
+
+
+@pytest.mark.parametrize("suite", ["oracle-suite", "prepared-suite", "sample"])
+def test_records_of_others_make_a_page(shared_data: Callable[..., Path], suite: str) -> None:
+    found = read_study(shared_data("sip-runs", suite, "runs.jsonl"))
+    text = Parsed(report_page([found])).text()
+    assert "Gained, kept, paid" in text
+    assert "none: the plan of these attempts is not known" in text
+
+
+def test_many_arms_and_repeats_are_bounded_and_said(tmp_path: Path) -> None:
+    rows = [
+        document(
+            arm=f"arm-{arm:02d}", phase=phase, repeat=repeat, seed=repeat, task_id=f"t{task}", score=task / 2
+        )
+        for arm in range(30)
+        for phase in ("T0", "T1")
+        for repeat in range(8)
+        for task in range(3)
+    ]
+    found = Parsed(report_page([read_study(write_lines(tmp_path / "runs.jsonl", rows))]))
+    assert "18 further arms not drawn" in found.text()
+    assert "22 further arms not drawn." in found.text()
+    widths = [float(a["width"] or 0) for tag, a in found.tags if tag == "svg" and a.get("viewbox")]
+    assert max(widths) < 1300
 
 
 def test_half_a_character_is_no_record(tmp_path: Path) -> None:

@@ -163,7 +163,8 @@ def _finding(estimate: Estimate, verdict: Verdict) -> str:
     lost = estimate.lost
     if lost is not None and lost.gate != "verdict":
         return _bounded(lost)
-    text = f"{points(verdict.value)} points {interval(verdict.interval)}"
+    ends = interval(verdict.interval) if verdict.interval is not None else "without an interval"
+    text = f"{points(verdict.value)} points {ends}"
     if verdict.margin is not None:
         text += f"; down to {points(-verdict.margin)} counts as retained"
     return text
