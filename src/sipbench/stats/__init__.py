@@ -43,6 +43,17 @@ The estimators (import the module you need: the package alone loads neither them
 ``calibrate``      simulations that all of these must pass
 =================  =====================================================================
 
+What the report shows and no summary holds:
+
+=================  =====================================================================
+``profiles``       the mean of each phase with its interval, and tasks that went alike
+``per_task``       changes of tasks as bars, attempts as a grid, in as many pieces as can be drawn
+``flow``           planned, run, graded, scored: what was lost, by cause
+``exposure``       skills that were given and opened
+``timeline``       when attempts began, and whether the arms took turns
+``frontier``       the arms that no cheaper arm gains more than
+=================  =====================================================================
+
 Estimates that do not exist are ``None`` with a reason. NaN in an input is a
 ``ValueError``: a missing value must have been decided upon before it comes here.
 """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sipbench.protocol.vocabulary import PathType
+from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import AXIS, INK, MUTED, Drawing, altair, looks
+from sipbench.report.charts.theme import AXIS, INK, MUTED, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, headline, interval, points, spent
 from sipbench.stats.frontier import pareto_front
@@ -88,13 +89,7 @@ def _said(record: dict[str, Any], study: Study) -> str:
 
 def _draw(study: Study, records: list[dict[str, Any]], front: list[int]) -> Drawing:
     alt = altair()
-    look = dict(
-        zip(
-            (study.names[at] for at in study.order),
-            looks([study.summary.rows[at].path_type.value for at in study.order]),
-            strict=True,
-        )
-    )
+    look = arm_looks(study)
     names = [record["arm"] for record in records]
     unit = (study.summary.settings.cost_unit or "").replace("_", " ")
     costs = [record["cost"] for record in records]

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sipbench.protocol.vocabulary import PathType
+from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import AXIS, CONTROL, INK, MUTED, Drawing, altair, looks
+from sipbench.report.charts.theme import AXIS, CONTROL, INK, MUTED, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, count, headline, interval, points
 
@@ -107,8 +108,7 @@ def _origin(name: str) -> dict[str, Any]:
 
 def _draw(study: Study, shown: list[int], records: list[dict[str, Any]], margin: float) -> Drawing:
     alt = altair()
-    styles = looks([study.summary.rows[at].path_type.value for at in study.order])
-    look = dict(zip((study.names[at] for at in study.order), styles, strict=True))
+    look = arm_looks(study)
     names = [record["arm"] for record in records]
     colours = [look[name].colour if name in look else CONTROL for name in names]
     shapes = [look[name].shape if name in look else "circle" for name in names]

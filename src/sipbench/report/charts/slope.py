@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Split
+from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart, Record, Value
-from sipbench.report.charts.theme import CONTROL, PALE, Drawing, altair, looks
+from sipbench.report.charts.theme import CONTROL, PALE, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import count, interval, score
 from sipbench.stats.means import ArmTable
@@ -140,7 +141,7 @@ def _said(found: Profile, name: str) -> str:
 def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Drawing:
     alt = altair()
     names = [study.names[at] for at in shown]
-    drawn = {study.names[at]: look for at, look in zip(shown, looks(_paths(study, shown)), strict=True)}
+    drawn = arm_looks(study)
     phases = sorted({record["phase"] for record in records})
     x = alt.X("phase:O", title=None, scale=alt.Scale(domain=phases), axis=alt.Axis(labelAngle=0, grid=False))
     y = alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1]))
@@ -188,10 +189,6 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Draw
         spacing={"row": 14, "column": 24},
     )
     return Drawing(chart, {"marks": _marks(records)})
-
-
-def _paths(study: Study, shown: Sequence[int]) -> list[str]:
-    return [study.summary.rows[at].path_type.value for at in shown]
 
 
 def _marks(records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ from typing import Any
 from sipbench.protocol.inference import TaskChanges
 from sipbench.protocol.summary import Estimate
 from sipbench.protocol.vocabulary import PathType, Split
+from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.theme import AXIS, INK, Drawing, altair, looks
+from sipbench.report.charts.theme import AXIS, INK, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import LABELS, clean, count, points, share
 from sipbench.stats.per_task import Bar, waterfall
@@ -124,13 +125,7 @@ def _grouped(notes: list[tuple[str, str]]) -> Iterator[str]:
 
 def _draw(study: Study, records: list[dict[str, Any]]) -> Drawing:
     alt = altair()
-    look = dict(
-        zip(
-            (study.names[at] for at in study.order),
-            looks([study.summary.rows[at].path_type.value for at in study.order]),
-            strict=True,
-        )
-    )
+    look = arm_looks(study)
     arms = list(dict.fromkeys(record["arm"] for record in records))
     metrics = [LABELS[name] for name in METRICS if any(r["metric"] == LABELS[name] for r in records)]
     width = _WIDTHS[len(metrics)]
