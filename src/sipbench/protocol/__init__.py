@@ -12,6 +12,7 @@ This floor imports nothing above it and does no I/O beyond JSON files.
 ``v0``                 SIP-Bench v0.1.0: reading its records, writing them, its arithmetic
 ``manifest``           which task is in which split, and how that was chosen
 ``rules``              the protocol's four split rules
+``overlap``            sizes of splits, and what two of them share
 ``settings``           what a summary is computed with
 ``metrics``            FG, BR, BR_ratio, IE, PDS, NIS: the definitions
 ``summary``            what came out of a study
