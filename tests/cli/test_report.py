@@ -9,6 +9,8 @@ import pytest
 from tests.cli.command import sip
 from tests.report.studies import Design, make_study
 
+pytest.importorskip("altair", reason="pages need the extra 'report'")
+
 SMALL = Design(arms=("frozen", "skilled"), repeats=1, phases=("T0", "T1"), sizes={"heldout": 6, "replay": 4})
 
 

@@ -5,10 +5,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import sip
 from tests.report.studies import Design, make_study
+
+pytest.importorskip("altair", reason="pages need the extra 'report'")
 
 SMALL = Design(arms=("frozen", "skilled"), repeats=1, phases=("T0", "T1"), sizes={"heldout": 6, "replay": 4})
 
@@ -25,6 +30,9 @@ def test_it_serves_the_study_until_it_is_interrupted(tmp_path: Path) -> None:
         "0",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        # A test that fails here must not wait for a server that nobody stops.
+        timer = threading.Timer(60, process.kill)
+        timer.start()
         assert process.stderr is not None
         line = process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
@@ -36,6 +44,7 @@ def test_it_serves_the_study_until_it_is_interrupted(tmp_path: Path) -> None:
         assert b"<bdi>made</bdi>" in answer.read()
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
+        timer.cancel()
         assert "Traceback" not in process.stderr.read()
 
 
