@@ -90,6 +90,8 @@ def test_files_are_joined(tmp_path: Path) -> None:
         (["--adaptation-cost", "learner"], "expected ARM=VALUE"),
         (["--adaptation-cost", "learner=-1"], "expected ARM=VALUE"),
         (["--adaptation-cost", "learner=inf"], "expected ARM=VALUE"),
+        (["--adaptation-cost", "learner=1e308"], "a number from 0 to 1e+15"),
+        (["--lambda", "1e308"], "--lambda: Input should be less than or equal to 1000000"),
         (["--cost-unit", "tokens", "--adaptation-cost", "typo=1"], "no arm 'typo'"),
         (["--schema", "0.2.0"], "only 0.1.0"),
         (["--schema", "0.1.0", "--trusted"], "mean nothing"),

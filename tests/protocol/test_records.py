@@ -41,6 +41,12 @@ def test_no_amount_is_negative(field: str) -> None:
     assert field in refused(**{field: -1})
 
 
+@pytest.mark.parametrize("field", ["wall_clock_seconds", "cost_usd"])
+def test_no_amount_is_too_large_to_be_added_up_and_squared(field: str) -> None:
+    assert field in refused(**{field: 1e308})
+    assert record(**{field: 1e15})
+
+
 def test_a_field_nobody_knows_is_refused() -> None:
     assert "tokens_total" in refused(tokens_total=3)
 

@@ -86,6 +86,18 @@ def test_an_adaptation_may_be_one_word(tmp_path: Path) -> None:
             "agent.arguments.t: .nan is not a finite number",
         ),
         (written(agent={"name": "a", "arguments": {"t": [2**5000]}}), "is not a finite number"),
+        (
+            written(analysis={"sesoi": 0.1, "alpha": 1e-9}),
+            "analysis.alpha: input should be greater than or equal",
+        ),
+        (
+            written(analysis={"sesoi": 0.1, "power": 0.01}),
+            "analysis.power: input should be greater than or equal",
+        ),
+        (
+            written(analysis={"sesoi": 0.1, "lambda": 1e308}),
+            "analysis.lambda: input should be less than or equal",
+        ),
         (written(arms={"a": {"path_type": "frozen", "seed": 10**20}}), "arms.a.seed: input should be less"),
         (written(splits={"sizes": {"heldout": 3}, "file": "x"}), "the file already says which tasks"),
         (written(splits={"sizes": {"smoke": 3}}), "'smoke' is no split of a study"),

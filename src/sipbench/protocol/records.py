@@ -77,7 +77,8 @@ or an estimate. Null when nothing is known."""
 _LARGEST = 2**63 - 1  # what the columns of a table hold
 Count = Annotated[int, Field(ge=0, le=_LARGEST)]
 Seed = Annotated[int, Field(ge=-_LARGEST, le=_LARGEST)]
-Amount = Annotated[float, Field(ge=0)]
+_MOST = 1e15  # sums and squares of it stay finite
+Amount = Annotated[float, Field(ge=0, le=_MOST)]
 
 
 def timestamp(moment: datetime | None = None) -> str:

@@ -54,10 +54,10 @@ class AnalysisSettings(BaseModel):
 
     sesoi: Annotated[float, Field(gt=0, le=1)] | None = None
     cost_unit: CostUnit | None = None
-    lambda_: Annotated[float, Field(ge=0, alias="lambda")] = 1.0
+    lambda_: Annotated[float, Field(ge=0, le=1e6, alias="lambda")] = 1.0
     eps: Annotated[float, Field(gt=0, le=1)] = 0.05
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    power: Annotated[float, Field(gt=0, lt=1)] = 0.80
+    alpha: Annotated[float, Field(ge=1e-4, le=0.5)] = 0.05
+    power: Annotated[float, Field(ge=0.5, le=0.999)] = 0.80
     margin: Annotated[float, Field(gt=0, le=1)] = 0.05
     coverage_gate: Share = 0.90
     high_variance_sd: Annotated[float, Field(gt=0)] | None = None

@@ -62,6 +62,7 @@ _SCHEMA: dict[str, Any] = {
 _ENUMS = ("benchmark_split", "phase", "path_type", "status")
 _PIECE = 32 * 1024 * 1024
 _BATCH = 20_000
+_MOST = 1e20
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,8 @@ def check_table(frame: pl.DataFrame) -> None:
         "score: a grade needs one, and nothing else may have one": graded == score.is_not_null(),
         "score: not a number from 0 to 1": score.is_null() | (score.is_not_nan() & score.is_between(0, 1)),
         "repeat or attempt_index: negative": (pl.col("repeat") >= 0) & (pl.col("attempt_index") >= 0),
-        "cost: not a finite number": pl.col("cost").is_null() | pl.col("cost").is_finite(),
+        "cost: not a finite number that can be squared": pl.col("cost").is_null()
+        | (pl.col("cost").is_finite() & (pl.col("cost") < _MOST)),
     }
     kept = frame.select(
         rule.fill_null(False).alias(str(number)) for number, rule in enumerate(rules.values())

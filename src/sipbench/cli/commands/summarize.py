@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sipbench.protocol.settings import AnalysisSettings
 
 _COMPAT = "0.1.0"
+_MOST = 1e15
 _UNITS = "tokens, seconds, tool_calls, usd or human_interventions"
 
 
@@ -130,8 +131,8 @@ def _declared(text: str) -> tuple[str, float]:
         amount = float(value)
     except ValueError:
         amount = float("nan")
-    wrong = not sign or not arm or not 0 <= amount < float("inf")
-    _refuse(wrong, f"--adaptation-cost {text}: expected ARM=VALUE with a number of 0 or more")
+    wrong = not sign or not arm or not 0 <= amount <= _MOST
+    _refuse(wrong, f"--adaptation-cost {text}: expected ARM=VALUE with a number from 0 to {_MOST:g}")
     return arm, amount
 
 
