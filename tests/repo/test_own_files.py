@@ -34,7 +34,6 @@ MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:" + "work|root|home/[a-z]|Users/[A-Z
 CONTAINER_PATHS: dict[str, str] = {
     "src/sipbench/sandbox": "the sandbox speaks of the paths that a container has, and of those it hides",
     "docs/sandbox.md": "likewise",
-    "examples/cards-to-study/.gitignore": "patterns begin with a slash",
     "examples/skills-uplift": "Dockerfiles and instructions name paths inside of the container",
 }
 

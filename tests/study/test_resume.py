@@ -73,6 +73,18 @@ def test_a_torn_last_line_is_dropped_and_that_is_said(trial: Trial, caplog: pyte
     assert "runs.jsonl: dropped 32 bytes of a last line that a crash cut short" in said[0]
 
 
+def test_records_that_are_gone_are_made_again_and_that_is_said(
+    trial: Trial, caplog: pytest.LogCaptureFixture
+) -> None:
+    trial.write(arms=BOTH).run()
+    whole = plain(trial)
+    assert "no longer holds" not in caplog.text
+    (trial.out / "runs.jsonl").unlink()
+    trial.run()
+    assert f"the journal knows {len(whole)} finished attempts that the file no longer holds" in caplog.text
+    assert plain(trial) == whole
+
+
 def test_attempts_without_a_grade_are_taken_up_again(trial: Trial) -> None:
     trial.write(benchmark={"does": {"heldout-0": "raise"}}, phases=["T0"], retries=1)
     assert trial.run().missing == 1

@@ -88,7 +88,8 @@ def read_table(paths: Sequence[Path], cost_field: str | None, *, trusted: bool =
         paths: The files.
         cost_field: The record field of the cost unit; None: no costs are read.
         trusted: Read columns without checking each field of each record, for files that sipbench
-            itself wrote. Types, ranges, statuses without scores and duplicates are still checked.
+            itself wrote. Ranges, statuses without scores and duplicates are still checked; a number
+            where a name belongs is read as text, and text in a cost column as unknown.
 
     Raises:
         RecordError: A file cannot be read, a record is invalid, or two are the same attempt.

@@ -144,6 +144,7 @@ class History:
         seconds: How long earlier sessions were at work.
         sessions: How many there were.
         touched: Whether any attempt or adaptation was ever started.
+        finished: Attempts whose record was written and not taken back.
     """
 
     tries: dict[str, list[Try]] = field(default_factory=lambda: defaultdict(list))
@@ -151,6 +152,7 @@ class History:
     seconds: float = 0.0
     sessions: int = 0
     touched: bool = False
+    finished: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> History:
@@ -187,7 +189,9 @@ class _Reader:
                 history.tries[event.run_id].append(event.tried)
             case Finished():
                 self._open.pop(event.run_id, None)
+                history.finished.add(event.run_id)
             case Reopened():
+                history.finished.discard(event.run_id)
                 history.tries[event.run_id] = list(event.tries)
             case Adapting():
                 history.touched = True

@@ -191,13 +191,21 @@ def _read(session: Session) -> None:
             again.append(record)
         else:
             session.add(slot, record, earlier=True)
+    found = {name for name, slot in places.items() if slot in session.done}
+    lost = session.history.finished.difference(found, (record.run_id for record in again))
+    if lost:
+        _log.warning(
+            "%s: the journal knows %d finished attempts that the file no longer holds: they are made again, "
+            "though adaptations that learned from them stay; put the file back to keep them",
+            directory.runs,
+            len(lost),
+        )
     _reopen(session, again)
     for adaptation in session.made.values():
         session.standing.adapted()
         session.spending.add(adaptation)
-    finished = {name for name, slot in places.items() if slot in session.done}
     for name, tries in session.history.tries.items():
-        if name not in finished:
+        if name not in found:
             session.spending.add(*tries)
 
 
