@@ -48,7 +48,7 @@ def study(tmp_path: Path) -> Path:
         bound(arm, phase, "heldout", later, [k]) for arm in ("f", "l") for k, phase in enumerate(("T0", "T1"))
     ]
     files.append(bound("l", "T1", "adapt", ["*:[01]"], [0]))
-    command = ["python", "learn.py", str(tmp_path / "out"), str(tmp_path / "data")]
+    command = ["python", "learn.py", *(str(tmp_path / name) for name in ("out", "data", "earlier"))]
     learner = {"kind": "command", "command": command, "path_type": "external", "timeout_seconds": 60}
     document = {
         "name": "learning",
@@ -61,6 +61,10 @@ def study(tmp_path: Path) -> Path:
         "analysis": {"sesoi": 0.1, "cost_unit": "tokens"},
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    # Another study of the same tasks, made before: it holds what is held out here.
+    (tmp_path / "earlier" / "attempts").mkdir(parents=True)
+    (tmp_path / "earlier" / "study.lock.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "earlier" / "attempts" / "task").write_text("order of an earlier study", encoding="utf-8")
     done = shell("sip run study.yaml --out out", tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     return tmp_path / "out"
@@ -82,3 +86,4 @@ def test_it_learns_from_the_trajectories_of_adapt_attempts_and_finds_nothing_els
         (found,) = state.rglob("found.txt")
         said = found.read_text(encoding="utf-8")
         assert [number for number in range(8) if f"cancel order {number}" in said] == []
+        assert "earlier study" not in said

@@ -94,8 +94,9 @@ class Adaptations:
         return found
 
     def _hidden(self) -> tuple[Path, ...]:
-        benchmark = self.session.design.benchmark
-        return (self.session.directory.root, *(Path(path) for path in benchmark.private_paths()))
+        directory = self.session.directory
+        private = (Path(path) for path in self.session.design.benchmark.private_paths())
+        return (directory.root, *directory.siblings(), *private)
 
     def _record(self, step: Step, done: AdaptationDone, digest: str) -> AdaptationRecord:
         arm = self.session.design.arms[step.key.arm]

@@ -48,6 +48,11 @@ class StudyDirectory:
         """Where an agent state stands."""
         return self.states / key.arm / str(key.repeat) / key.phase.value
 
+    def siblings(self) -> list[Path]:
+        """Other studies beside this one: of the same tasks, they hold what is held out here."""
+        found = (path.parent for path in self.root.parent.glob(f"*/{LOCK}"))
+        return sorted(path for path in found if path != self.root and not path.is_symlink())
+
     @contextmanager
     def held(self, text: bytes) -> Iterator[None]:
         """Make the directory if need be, and hold it against other runners.
