@@ -129,6 +129,15 @@ def test_every_kind_of_step_does_what_docker_does(place: Place, tmp_path: Path) 
     assert show(place, image, "stat", "-c", "%a", "secret").strip() == "600"
 
 
+def test_a_first_command_that_removes_programs_does_not_end_the_box(place: Place, tmp_path: Path) -> None:
+    """However late the box's own first process looks one of them up."""
+    wrap = r"printf '#!/bin/sh\nsleep 0.3\nexec env.real \"$@\"\n'"
+    text = f"FROM a\nRUN cd /usr/bin && cp env env.real && rm env && {wrap} > env && chmod 755 env\n"
+    image = build(place, write(tmp_path / "c", text))
+    script = "rm /usr/bin/env /usr/bin/env.real /usr/bin/sleep; read -r name < /proc/1/comm; echo $name"
+    assert show(place, image, "sh", "-c", script) == "sleep\n"
+
+
 def test_packages_are_installed_into_the_layer_and_not_into_the_host(place: Place, tmp_path: Path) -> None:
     """Installed by pip without a network: a project of its own."""
     files = {

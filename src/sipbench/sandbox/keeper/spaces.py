@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,8 @@ _FIRST = (
     "echo ready; exec >/dev/null 2>&1; "
     "env --ignore-signal=CHLD true && exec env --ignore-signal=CHLD sleep infinity; exec sleep infinity"
 )
+_FIRST_ENDS_AS = b"sleep\n"
+_SETTLE_SEC = 30.0
 
 
 class StartError(RuntimeError):
@@ -183,6 +186,7 @@ def start(box: Box, bwrap: str, arguments: list[str]) -> Started:
             text = _drain(error_r).decode("utf-8", "replace").strip().splitlines()
             raise StartError(f"bubblewrap could not start the box: {text[-1] if text else 'no message'}")
         first = int(json.loads(_drain(info_r))["child-pid"])
+        _settle(first)
     finally:
         for fd in (info_r, ready_r, error_r):
             os.close(fd)
@@ -190,6 +194,30 @@ def start(box: Box, bwrap: str, arguments: list[str]) -> Started:
         if name != "net" or "--unshare-net" in arguments:
             box.spaces[name] = os.open(f"/proc/{first}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
     return Started(pid, first)
+
+
+def _settle(first: int) -> None:
+    """Wait until the first process is the one that stays.
+
+    Until then it looks up programs of the box's system, and a command that removes one of them would
+    end the whole box.
+
+    Raises:
+        StartError: It ended, or is not there after half a minute.
+    """
+    deadline = time.monotonic() + _SETTLE_SEC
+    while time.monotonic() < deadline:
+        try:
+            fd = os.open(f"/proc/{first}/comm", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            break
+        try:
+            if os.read(fd, 64) == _FIRST_ENDS_AS:
+                return
+        finally:
+            os.close(fd)
+        time.sleep(0.001)
+    raise StartError("the box's first process does not stay: its system needs the program 'sleep'")
 
 
 def _exec_bwrap(box: Box, bwrap: str, arguments: int, keep: set[int], output: tuple[int, int]) -> None:
