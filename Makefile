@@ -19,7 +19,7 @@ ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmar
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
 EXTRAS ?= report,splits
 
-.PHONY: help venv demo test test-engines test-peers check format bench calibrate schemas lock clean distclean
+.PHONY: help venv demo test test-engines test-peers inspector check format bench calibrate schemas lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -36,8 +36,11 @@ demo: venv ## the main job on the embedded benchmark: four arms, T0 to T2, about
 test: venv ## all tests
 	$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --dist worksteal $(if $(V),-v --durations=10) $(ARGS)
 
-test-engines: ## the tests of the parts that need engines (Harbor, cards, …), in .venv-engines
+test-engines: inspector ## the tests of the parts that need engines (Harbor, cards, …), in .venv-engines
 	@$(MAKE) --no-print-directory test VENV=.venv-engines EXTRAS='$(ENGINES)' ARGS="$(ENGINE_TESTS) $(ARGS)"
+
+inspector: ## put the MCP Inspector and its Node into .node-engines, where npm is there
+	@sh scripts/inspector.sh
 
 test-peers: ## public tasks of others; PEERS=DIR is a checkout of yujianll/skill-usage, and the network is needed
 	@test -n '$(PEERS)' || { echo 'make test-peers: PEERS=DIR is missing, a checkout of yujianll/skill-usage'; exit 2; }
@@ -72,4 +75,4 @@ clean: ## remove what the tools left
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## ... and .venv
-	rm -rf .venv .venv-engines
+	rm -rf .venv .venv-engines .node-engines

@@ -310,17 +310,41 @@ def status(address: str, **headers: str) -> int:
         return error.code
 
 
-def test_the_inspector_verifies_all(folder: Path) -> None:
-    inspector = shutil.which("mcp-inspector")
-    if inspector is None:
-        pytest.skip("no mcp-inspector on PATH (@modelcontextprotocol/inspector, Node 22.19 or newer)")
-    command = [inspector, "--cli", sys.executable, *COMMAND, str(folder), "--protocol-era", "modern"]
-    ended = subprocess.run(
-        [*command, "--method", "skills/list", "--verify", "--format", "json"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+NODE = Path(__file__).resolve().parents[2] / ".node-engines" / "node_modules" / ".bin"
+
+
+@pytest.fixture(name="inspector")
+def _inspector() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the MCP Inspector's command line with arguments."""
+    path = os.pathsep.join([str(NODE), os.environ.get("PATH", "")])
+    program = shutil.which("mcp-inspector", path=path)
+    if program is None:
+        pytest.skip("no mcp-inspector in .node-engines (`make inspector`, which needs npm) or on PATH")
+    node = shutil.which("node", path=path) or ""
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    if tuple(int(part) for part in said.lstrip("v").split(".")[:2]) < (22, 19):
+        pytest.skip(f"the MCP Inspector needs Node 22.19 or newer, here is {said}; run `make inspector`")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [program, "--cli", *arguments, "--protocol-era", "modern"]
+        return subprocess.run(
+            [*command, "--method", "skills/list", "--verify", "--format", "json"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env=os.environ | {"PATH": path},
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_inspector_verifies_all(folder: Path, transport: str, inspector: Callable[..., Any]) -> None:
+    if transport == "stdio":
+        ended = inspector(sys.executable, *COMMAND, str(folder))
+    else:
+        with http(folder) as address:
+            ended = inspector("--server-url", address, "--transport", "http")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count('"uri"') >= 3
