@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sipbench.errors import ConfigError, EngineError, SplitError, StudyError
+from sipbench.errors import ConfigError, EngineError, RecordError, SplitError, StudyError
 from sipbench.protocol.digests import json_digest
 from sipbench.protocol.folder import read_folder
 from sipbench.protocol.manifest import Preregistered
@@ -150,7 +150,8 @@ def test_an_attempt_of_another_study_among_the_records_is_refused(begun: Trial) 
     record = json.loads(lines[0]) | {"run_id": "0" * 32, "attempt_index": 7}
     lines.append(json.dumps(record))
     (begun.out / "runs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert f"attempt {'0' * 32} (task heldout-0" in refusal(begun)
+    with pytest.raises(RecordError, match=rf"run_id: attempt {'0' * 32} \(task heldout-0.* another --out"):
+        begun.run()
 
 
 # --- what may change

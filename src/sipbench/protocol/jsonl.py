@@ -10,7 +10,7 @@ import codecs
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from sipbench.protocol.versions import RUN_RECORD_VERSION, upgraded
 __all__ = [
     "MAX_DOCUMENT_BYTES",
     "MAX_LINE_BYTES",
+    "Judge",
     "LineWriter",
     "Problem",
     "check_readable",
@@ -188,8 +189,17 @@ def check_readable(record: BaseModel) -> None:
         raise RecordError(str(error)) from None
 
 
-def check_records(path: Path) -> Iterator[RunRecord | Problem]:
-    """Yield, line by line, the record or each thing that is wrong with it; duplicates are problems."""
+type Judge = Callable[[RunRecord], tuple[str, str] | None]
+"""Gives the field of a record that is wrong, and the reason with what to do; None where nothing is."""
+
+
+def check_records(path: Path, judge: Judge | None = None) -> Iterator[RunRecord | Problem]:
+    """Yield, line by line, the record or each thing that is wrong with it; duplicates are problems.
+
+    Args:
+        path: The file.
+        judge: What else each valid record is held against.
+    """
     seen_ids: dict[bytes, int] = {}
     seen_keys: dict[bytes, int] = {}
     for number, line in scan_lines(path):
@@ -200,6 +210,9 @@ def check_records(path: Path) -> Iterator[RunRecord | Problem]:
             record = parse_record(line)
         except (ValidationError, RecordError) as error:
             yield from problems(path, number, error, RunRecord, _said_by(line, error))
+            continue
+        if judge is not None and (wrong := judge(record)) is not None:
+            yield Problem(str(path), number, *wrong)
             continue
         first = seen_ids.setdefault(_short(record.run_id), number)
         if first != number:

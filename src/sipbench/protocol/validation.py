@@ -20,7 +20,15 @@ from sipbench.protocol.folder import (
     check_adaptations,
     parse_manifest,
 )
-from sipbench.protocol.jsonl import Problem, check_records, parse_object, problems, read_text, scan_lines
+from sipbench.protocol.jsonl import (
+    Judge,
+    Problem,
+    check_records,
+    parse_object,
+    problems,
+    read_text,
+    scan_lines,
+)
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.rules import check_manifest
 from sipbench.protocol.summary import Summary, parse_summary
@@ -116,12 +124,13 @@ def _kind_by_name(path: Path) -> Kind:
     return next((kind for name, kind in _NAMED.items() if name.partition(".")[0] in path.name), "runs")
 
 
-def check_file(path: Path, kind: Kind | None = None) -> FileCheck:
+def check_file(path: Path, kind: Kind | None = None, *, judge: Judge | None = None) -> FileCheck:
     """Check one file.
 
     Args:
         path: The file.
         kind: What it holds; None: by its content and name.
+        judge: What run records are held against beside their format, such as the plan of their study.
 
     Raises:
         RecordError: The file cannot be read at all.
@@ -129,7 +138,7 @@ def check_file(path: Path, kind: Kind | None = None) -> FileCheck:
     found = FileCheck(str(path), kind or kind_of(path))
     match found.kind:
         case "runs":
-            _check_runs(path, found)
+            _check_runs(path, found, judge)
         case "adaptations":
             _collect(found, check_adaptations(path))
             found.version = ADAPTATION_RECORD_VERSION if found.records else None
@@ -151,8 +160,8 @@ def _collect(found: FileCheck, items: Iterator[BaseModel | Problem]) -> None:
             found.records += 1
 
 
-def _check_runs(path: Path, found: FileCheck) -> None:
-    _collect(found, check_records(path))
+def _check_runs(path: Path, found: FileCheck, judge: Judge | None) -> None:
+    _collect(found, check_records(path, judge))
     first = next((line for _, line in scan_lines(path) if isinstance(line, bytes)), None)
     if first is None:
         if not found.problems:

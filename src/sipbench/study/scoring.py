@@ -21,6 +21,7 @@ from sipbench.study.arms import Arm
 from sipbench.study.executors.base import AttemptDone
 from sipbench.study.guard import describe, said_by
 from sipbench.study.plan import Slot
+from sipbench.study.planned import planned_fields
 
 __all__ = ["OVERRIDES", "Identified", "Scorer", "as_try"]
 
@@ -64,8 +65,20 @@ class Scorer:
 
     def __init__(self, benchmark: Benchmark, manifest: SplitManifest, arms: Mapping[str, Arm]) -> None:
         self._benchmark = benchmark
-        self._entries = {entry.id: entry for _, entry in manifest.entries()}
+        self._entries = {(split, entry.id): entry for split, entry in manifest.entries()}
         self._arms = arms
+
+    def planned(self, who: Identified) -> dict[str, Any]:
+        """What the plan says of an attempt; its record says the same, whatever came of it."""
+        slot = who.slot
+        return planned_fields(
+            slot,
+            run_id=who.run_id,
+            benchmark=self._benchmark.name,
+            arm=self._arms[slot.arm].identity,
+            entry=self._entries[slot.split, slot.task_id],
+            state_digest=who.state_digest,
+        )
 
     def record(self, who: Identified, done: AttemptDone, tries: Sequence[Try] = ()) -> RunRecord:
         """The record of an attempt whose last try is ``done``; earlier ones are ``tries``.
@@ -120,30 +133,15 @@ class Scorer:
     def _record(
         self, who: Identified, done: AttemptDone, score: float | None, tries: Sequence[Try]
     ) -> RunRecord:
-        slot, attempt, benchmark = who.slot, done.attempt, self._benchmark
-        arm, entry = self._arms[slot.arm], self._entries[slot.task_id]
+        attempt, benchmark, agent = done.attempt, self._benchmark, self._arms[who.slot.arm].agent
         fields: dict[str, Any] = {
             "schema_version": RUN_RECORD_VERSION,
-            "run_id": who.run_id,
-            "benchmark_name": benchmark.name,
+            **self.planned(who),
             "benchmark_version": benchmark.version,
-            "benchmark_split": slot.split,
-            "phase": slot.phase,
-            "path_type": arm.path_type,
-            "arm": slot.arm,
-            "model_name": arm.agent.model,
-            "agent_name": arm.agent.name,
-            "agent_version": arm.agent.version,
-            "task_id": slot.task_id,
-            "family": entry.family,
-            "concept": entry.concept,
-            "repeat": slot.repeat,
-            "attempt_index": slot.attempt_index,
-            "seed": arm.identity.repeat_seed(slot.repeat),
+            "model_name": agent.model,
+            "agent_name": agent.name,
+            "agent_version": agent.version,
             "attempt_seed": who.attempt_seed,
-            "agent_digest": arm.identity.agent_digest,
-            "agent_state_digest": who.state_digest,
-            "task_digest": entry.digest,
             "grader_version": benchmark.grader_version,
             "engine": benchmark.engine,
             "normalization": self._normalization(attempt.reward, score),

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sipbench.errors import StudyError
+from sipbench.errors import RecordError, StudyError
 from sipbench.protocol.adaptations import AdaptationRecord
 from sipbench.protocol.folder import check_adaptations
 from sipbench.protocol.jsonl import (
     LineWriter,
     Problem,
+    check_records,
     drop_torn_line,
     parse_object,
     read_lines,
-    read_records,
 )
 from sipbench.protocol.manifest import Preregistered
 from sipbench.protocol.records import RunRecord, Try
@@ -28,7 +28,8 @@ from sipbench.study.identity import attempt_seed, run_id
 from sipbench.study.journal import History, Reopened, read_history
 from sipbench.study.lock import StudyLock, changes, differences, lock_of, read_lock
 from sipbench.study.plan import Slot, StateKey
-from sipbench.study.scoring import Identified, as_try
+from sipbench.study.planned import difference
+from sipbench.study.scoring import Identified, Scorer, as_try
 from sipbench.study.standing import Standing
 from sipbench.study.states import States
 
@@ -173,25 +174,16 @@ def _adaptations(directory: StudyDirectory) -> Iterable[AdaptationRecord]:
 def _read(session: Session) -> None:
     """Find each record's place in the design, and take back those that are to be tried again."""
     slots, directory = session.design.plan.slots, session.directory
-    places = {
-        session.identify(slot).run_id: slot
-        for slot in slots
-        if slot.state is Phase.T0 or slot.state_key in session.made
-    }
+    known = (slot for slot in slots if slot.state is Phase.T0 or slot.state_key in session.made)
+    places = {who.run_id: who for who in map(session.identify, known)}
     again: list[RunRecord] = []
-    for record in read_records(directory.runs) if directory.runs.exists() else ():
-        slot = places.get(record.run_id)
-        if slot is None:
-            raise StudyError(
-                f"{directory.runs}: attempt {record.run_id} (task {record.task_id}, {record.phase}, "
-                f"arm {record.arm}) is not part of this study; put the file back, or start afresh with "
-                "another --out"
-            )
+    for record in _records(session, places):
+        slot = places[record.run_id].slot
         if is_tried_again(session, slot, record):
             again.append(record)
         else:
             session.add(slot, record, earlier=True)
-    found = {name for name, slot in places.items() if slot in session.done}
+    found = {name for name, who in places.items() if who.slot in session.done}
     lost = session.history.finished.difference(found, (record.run_id for record in again))
     if lost:
         _log.warning(
@@ -207,6 +199,26 @@ def _read(session: Session) -> None:
     for name, tries in session.history.tries.items():
         if name not in found:
             session.spending.add(*tries)
+
+
+def _records(session: Session, places: Mapping[str, Identified]) -> Iterator[RunRecord]:
+    """What is recorded, each held against its place in the plan."""
+    directory, design = session.directory, session.design
+    scorer = Scorer(design.benchmark, design.manifest, design.arms)
+
+    def judge(record: RunRecord) -> tuple[str, str] | None:
+        who = places.get(record.run_id)
+        if who is None:
+            return "run_id", (
+                f"attempt {record.run_id} (task {record.task_id}, {record.phase}, arm {record.arm}) is not "
+                "part of this study; put the file back, or start afresh with another --out"
+            )
+        return difference(record, scorer.planned(who))
+
+    for item in check_records(directory.runs, judge) if directory.runs.exists() else ():
+        if isinstance(item, Problem):
+            raise RecordError(f"{item}; `sip validate {directory.root}` lists every bad line")
+        yield item
 
 
 def is_tried_again(session: Session, slot: Slot, record: RunRecord) -> bool:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sipbench.protocol.jsonl import Judge
     from sipbench.protocol.validation import FileCheck
 
 
@@ -25,11 +28,12 @@ def validate(
 ) -> None:
     """Check runs.jsonl, adaptations.jsonl, splits.json and summary.json.
 
-    Names file, line, field and reason of everything that is wrong. Exits with 1 if anything is.
+    Names file, line, field and reason of everything that is wrong. Exits with 1 if anything is. The records
+    of a study directory are also held against the plan in its study.lock.json.
     """
     from sipbench.cli.output import print_json
 
-    checks = [_check(path, kind) for path in _expand(files)]
+    checks = [check for path in files for check in _checks(path, kind)]
     bad = sum(check.bad_lines for check in checks)
     if as_json:
         print_json({"bad": bad, "files": [_document(check) for check in checks]})
@@ -42,16 +46,20 @@ def validate(
         raise typer.Exit(1)
 
 
-def _expand(files: list[Path]) -> list[Path]:
+def _checks(path: Path, kind: str | None) -> Iterator[FileCheck]:
     from sipbench.protocol.validation import study_files
 
-    found: list[Path] = []
-    for path in files:
-        found += study_files(path) if path.is_dir() else [path]
-    return found
+    if not path.is_dir():
+        yield _check(path, kind)
+        return
+    from sipbench.study.planned import locked_plan
+
+    files, plan = study_files(path), locked_plan(path)
+    for file in files:
+        yield _check(file, kind, plan)
 
 
-def _check(path: Path, kind: str | None) -> FileCheck:
+def _check(path: Path, kind: str | None, judge: Judge | None = None) -> FileCheck:
     from sipbench.errors import ConfigError
     from sipbench.plugins import suggestion
     from sipbench.protocol.validation import KINDS, check_file
@@ -59,7 +67,7 @@ def _check(path: Path, kind: str | None) -> FileCheck:
     known = next((item for item in KINDS if item == kind), None)
     if kind is not None and known is None:
         raise ConfigError(f"--kind {kind}: expected one of {', '.join(KINDS)}{suggestion(kind, list(KINDS))}")
-    return check_file(path, known)
+    return check_file(path, known, judge=judge)
 
 
 def _print(check: FileCheck) -> None:
