@@ -1,10 +1,12 @@
 """The lowest layer of a box: this machine's system, or a given root file system.
 
-Files below an overlay keep their host owner, which does not exist inside, and the
-kernel lets nobody write a directory whose owner does not exist. So each base has
-a thin cover: the same directories, empty, owned by the box's root. Everything can
-then be added, replaced and removed from inside, while a file that the host shows
-only to its root stays unreadable.
+Started by root, a box sees the host's files as its own users' (an id-mapped mount), so
+that packages can be replaced as in a container. Where kernel or file system cannot do
+that, and for anybody else, files keep their host owner, which does not exist inside, and
+the kernel lets nobody write a directory whose owner does not exist. So each base has a
+thin cover: the same directories, empty, owned by the box's root; things can then be
+added and removed. It also hides what the host shows only to its root: over mapped files
+the box's root would otherwise be that root.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import hashlib
 import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +28,7 @@ from sipbench.sandbox.store import Store
 
 __all__ = ["Base", "Part", "prepare"]
 
-_FORMAT = "3"
+_FORMAT = "4"
 _MAX_ETC_FILE = 4 * 1024 * 1024
 Own = Callable[[Path | str], None]
 #: Directories of the root, with their modes; what a distribution expects to exist.
@@ -93,6 +96,11 @@ def prepare(store: Store, machine: Machine, directory: Path | None = None) -> Ba
         path = directory.absolute()
         if not (path / "bin/sh").exists() and not (path / "usr/bin/sh").exists():
             raise EngineError(f"sandbox base {directory} is no root file system: it has no bin/sh")
+        if path.samefile("/"):
+            raise EngineError(
+                f"sandbox base {directory} is this machine's own root, with all its secrets; leave the base "
+                "out for this machine's system, or give a root file system made for it"
+            )
         parts, digest = (Part("root", "/", path),), _directory_digest(path, uid)
         label = f"{directory} ({_os_name(path / 'etc/os-release')})"
     base = Base(digest, parts, label)
@@ -115,6 +123,29 @@ def _machine_parts() -> tuple[Part, ...]:
     return tuple(parts)
 
 
+@functools.cache
+def _closed() -> tuple[Path, ...]:
+    """Find what the system directories keep from users other than root; sorted.
+
+    Empty for a caller who is not root: the kernel keeps it from the box as well.
+
+    Raises:
+        EngineError: It cannot be found out.
+    """
+    if os.geteuid() != 0:
+        return ()
+    tops = [str(part.below) for part in _machine_parts() if part.below is not None]
+    closed_directory = ["-type", "d", "!", "-perm", "-005", "-print0", "-prune"]
+    closed_file = ["!", "-type", "d", "!", "-type", "l", "!", "-perm", "-004", "-print0"]
+    words = ["find", *tops, "-xdev", *closed_directory, "-o", *closed_file]
+    try:
+        # Its status is no guide: a file that goes away meanwhile is counted as an error.
+        done = subprocess.run(words, capture_output=True, check=False)
+    except FileNotFoundError as error:
+        raise EngineError("the sandbox needs the program 'find' (package findutils)") from error
+    return tuple(sorted(Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name))
+
+
 def _stamp(path: Path) -> str:
     try:
         found = path.stat()
@@ -133,6 +164,7 @@ def _machine_stamps() -> Iterator[str]:
         for pattern in ("*", "lib/*", "local/*", "local/*/*", *packages):
             yield from (_stamp(found) for found in sorted(Path(top).glob(pattern)) if found.is_dir())
     yield from (_stamp(source) for source, _ in _etc_files())
+    yield from (f"closed {path}\n" for path in _closed())
 
 
 @functools.cache
@@ -190,6 +222,9 @@ def _make(store: Store, base: Base, uid: int) -> None:
                 _fill_root(tree, own)
             else:
                 _cover(part.below, tree, own)
+                for path in _closed():
+                    if path.is_relative_to(part.below):
+                        _hide(tree / path.relative_to(part.below))
                 if part.target in ("/", "/usr"):
                     _adapt_system(part.below, tree, "usr/" if part.target == "/" else "", own)
         own(made)
@@ -234,8 +269,7 @@ def _adapt_system(below: Path, tree: Path, prefix: str, own: Own) -> None:
     for marker in below.glob(f"{prefix}lib/python3*/EXTERNALLY-MANAGED"):
         place = tree / marker.relative_to(below)
         if place.parent.is_dir():
-            # An overlay reads this device as "the file below is gone".
-            os.mknod(place, stat.S_IFCHR, os.makedev(0, 0))
+            _hide(place)
     _write(tree / f"{prefix}sbin/policy-rc.d", _POLICY_RC, 0o755, own)
     binaries = [below / f"{prefix}{name}" for name in ("bin", "local/bin")]
     link = tree / f"{prefix}local/bin/python"
@@ -244,6 +278,11 @@ def _adapt_system(below: Path, tree: Path, prefix: str, own: Own) -> None:
     if missing and (binaries[0] / "python3").exists() and link.parent.is_dir():
         link.symlink_to("/usr/bin/python3")
         own(link)
+
+
+def _hide(place: Path) -> None:
+    """Let an overlay show nothing there: it reads this device as "what is below is gone"."""
+    os.mknod(place, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def _write(path: Path, text: str, mode: int, own: Own) -> None:

@@ -10,52 +10,24 @@ import asyncio
 import contextlib
 import os
 import socket
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from sipbench.errors import EngineError
 from sipbench.sandbox import launcher
-from sipbench.sandbox.bwrap import UID_COUNT, Binary, Machine, Plan, arguments
+from sipbench.sandbox.bwrap import Binary, Machine
 from sipbench.sandbox.endings import BoxEndedError, TimedOutError
 from sipbench.sandbox.keeper import wire
-from sipbench.sandbox.limits import GROUP_PREFIX, Held, Limits
+from sipbench.sandbox.layout import Layout, keeper_spec
+from sipbench.sandbox.limits import Held, Limits
 from sipbench.sandbox.policy import DEFAULT_ENV
 from sipbench.sandbox.streams import OUTPUT_LIMIT, Capture, OutputHandler, Streams
 from sipbench.sandbox.threads import in_thread
 
-__all__ = ["Bind", "Box", "Done", "Layout"]
+__all__ = ["Box", "Done"]
 
 _Answer = tuple[dict[str, Any], list[int]]
 _KILL_PATIENCE = 30.0
-
-
-@dataclass(frozen=True)
-class Bind:
-    """A host directory or file that the keeper makes visible to bubblewrap under a short name."""
-
-    name: str
-    source: str
-    writable: bool = False
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a box is made of, ready for the keeper.
-
-    Attributes:
-        name: The box's name in the store.
-        directory: What it writes; removed at the end.
-        plan: Mounts and policy.
-        binds: Sources that the plan names.
-        locks: Descriptors that say what is in use; owned by the box from here on.
-    """
-
-    name: str
-    directory: Path
-    plan: Plan
-    binds: tuple[Bind, ...]
-    locks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -89,13 +61,14 @@ class Box:
         layout: What it is made of.
         held: Which mechanism holds each limit.
         seccomp: Whether the system call filter is in place.
+        mapped: Whether the system's files belong to users of the box and so can be changed in place.
         ended: Why the box is no longer running, or None.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.held = Held()
-        self.seccomp = False
+        self.seccomp = self.mapped = False
         self.ended: str | None = None
         self._loop = asyncio.get_running_loop()
         self._streams = Streams()
@@ -126,9 +99,10 @@ class Box:
         try:
             box._sock = await in_thread(launcher.new_keeper)
             box._loop.add_reader(box._sock.fileno(), box._readable)
-            spec = _spec(layout, machine, binary, limits, groups)
+            spec = keeper_spec(layout, machine, binary, limits, groups)
             answer, _ = await box._ask({"op": "start", "spec": spec}, list(layout.locks))
             box.held, box.seccomp = Held(**answer["held"]), bool(answer["seccomp"])
+            box.mapped = bool(answer["mapped"])
         except BaseException:
             await box.stop()
             raise
@@ -361,29 +335,6 @@ class Box:
         """What the limits saw: kills for want of memory, refused processes, bytes on disk."""
         answer, _ = await self._ask({"op": "state"})
         return {key: value for key, value in answer.items() if key not in ("id", "code")}
-
-
-def _spec(layout: Layout, machine: Machine, binary: Binary, limits: Limits, groups: bool) -> dict[str, Any]:
-    """Write what the keeper needs to know."""
-    binds, program = list(layout.binds), str(binary.path)
-    if binary.tree is not None:
-        binds.append(Bind("bwrap", str(binary.tree)))
-        program = f"{machine.mount_point}/bwrap/{binary.path.relative_to(binary.tree)}"
-    return {
-        "root": machine.root,
-        "uid": machine.uid,
-        "count": UID_COUNT if machine.root else 1,
-        "mount_point": machine.mount_point,
-        "binds": [asdict(bind) for bind in binds],
-        "bwrap": program,
-        "arguments": arguments(layout.plan),
-        "limits": asdict(limits),
-        "group": f"{GROUP_PREFIX}{layout.name}",
-        "groups": groups,
-        "seccomp": layout.plan.policy.seccomp,
-        "directory": str(layout.directory),
-        "remove": [str(layout.directory)],
-    }
 
 
 def _why(name: str) -> str:

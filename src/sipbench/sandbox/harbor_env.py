@@ -181,7 +181,7 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
         self._shell = "bash" if has_program(ready.base, "bash") else "sh"
         role = self.session_id.partition("__")[2].partition("__")[2] or "env"
         record = self._record = BoxRecord(role, ready.machine, ready.binary, image, limits, notes=notes)
-        record.held, record.seccomp = self._box.held, self._box.seccomp
+        record.held, record.seccomp, record.mapped = self._box.held, self._box.seccomp, self._box.mapped
         if not host and not self._network_disabled:
             await self._apply_network_policy(self._network_policy)
         await self._make_directories()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sipbench.errors import EngineError
 from sipbench.sandbox.base import Base, Part
-from sipbench.sandbox.box import Bind, Layout
 from sipbench.sandbox.bwrap import Machine, Mount, Plan
+from sipbench.sandbox.layout import Bind, Layout
 from sipbench.sandbox.policy import Policy
 from sipbench.sandbox.store import Store
 
@@ -119,8 +120,8 @@ class _Mounting:
         self.binds = [Bind("box", str(directory), writable=True)]
         self.mounts: list[Mount] = []
 
-    def bind(self, name: str, source: Path) -> str:
-        self.binds.append(Bind(name, str(source)))
+    def bind(self, name: str, source: Path, *, mapped: bool = False) -> str:
+        self.binds.append(Bind(name, str(source), mapped=mapped))
         return f"{self.machine.mount_point}/{name}"
 
     def root_directory(self) -> Path:
@@ -149,7 +150,7 @@ class _Mounting:
         trees = [*self._above(part), cover]
         lowers = [self.bind(f"{part.name}{number}", tree) for number, tree in enumerate(trees)]
         if part.below is not None:
-            lowers.append(self.bind(f"{part.name}-host", part.below))
+            lowers.append(self.bind(f"{part.name}-host", part.below, mapped=self.machine.root))
         if sum(len(name) + 10 for name in lowers) > _MAX_OPTIONS:
             raise EngineError(f"{len(lowers)} sandbox layers are more than one mount can take")
         _own_directory(self.directory / part.name, self.machine)
@@ -195,9 +196,16 @@ def _apply_cover(cover: Path, target: Path) -> None:
             path = place / name
             there = target / path.relative_to(cover)
             if path.is_char_device():
-                there.unlink(missing_ok=True)
+                _remove(there)
             elif not there.exists() and there.parent.is_dir():
                 subprocess.run(["cp", "-a", str(path), str(there)], check=False, capture_output=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _write_resolver(root: Path, machine: Machine) -> None:

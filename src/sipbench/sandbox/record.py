@@ -37,6 +37,7 @@ class BoxRecord:
     network: dict[str, Any] = field(default_factory=dict)
     held: Held = field(default_factory=Held)
     seccomp: bool = False
+    mapped: bool = False
     outcome: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     start_sec: float | None = None
@@ -50,6 +51,7 @@ class BoxRecord:
             "bubblewrap": self.binary.version,
             "uids": "range of its own" if self.machine.root else "one, the caller's",
             "file_system": "overlay" if self.machine.overlay else "copy",
+            "system_files": "of the box's users" if self.mapped else "of the host's users",
             "base": {"label": self.image.base.label, "digest": self.image.base.digest},
             "layers": list(self.image.layers),
             "network": self.network,

@@ -56,7 +56,7 @@ class Keeper:
     # -- life ---------------------------------------------------------------------------------
 
     def start(self, spec: dict[str, Any], locks: list[int]) -> dict[str, Any]:
-        """Make the box; `sipbench.sandbox.box` writes the fields.
+        """Make the box; `sipbench.sandbox.layout` writes the fields.
 
         Args:
             spec: What to make.
@@ -66,17 +66,23 @@ class Keeper:
         self.remove = list(spec["remove"])
         limits = Limits(**spec["limits"])
         parents = find_parents() if spec["groups"] else []
-        spaces.private_mounts(spec["root"], spec["mount_point"], spec["binds"])
+        box = self.box = enter.Box(spec["uid"], spec["count"] > 1, limits)
+        if spec["root"]:
+            # Before the mounts, whose ids it maps; without privilege it is made inside the keeper's own.
+            box.spaces["user"] = spaces.user_namespace(box, spec["count"])
+        mapped = spaces.private_mounts(
+            spec["root"], spec["mount_point"], spec["binds"], box.spaces.get("user")
+        )
         kernel.keyring_new()
-        group, held = make_group(limits, spec["group"], parents)
-        held = fill_fallbacks(limits, held)
-        box = self.box = enter.Box(spec["uid"], spec["count"] > 1, limits, held, group)
+        box.group, held = make_group(limits, spec["group"], parents)
+        box.held = fill_fallbacks(limits, held)
         box.seccomp = kernel.seccomp_filter() if spec["seccomp"] else None
-        box.spaces["user"] = spaces.user_namespace(box, spec["count"])
+        if not spec["root"]:
+            box.spaces["user"] = spaces.user_namespace(box, spec["count"])
         self.started = spaces.start(box, spec["bwrap"], spec["arguments"])
-        space, by_group = box.spaces["pid"], held.memory.startswith("cgroup")
+        space, by_group = box.spaces["pid"], box.held.memory.startswith("cgroup")
         self.watchdog = watch.Watchdog(limits, spec["directory"], space, not by_group)
-        return {"held": asdict(held), "seccomp": box.seccomp is not None}
+        return {"held": asdict(box.held), "seccomp": box.seccomp is not None, "mapped": mapped}
 
     def end(self) -> None:
         """End every process of the box and wait until none of them runs any more."""

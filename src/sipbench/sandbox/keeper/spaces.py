@@ -53,13 +53,19 @@ class Started:
     first: int
 
 
-def private_mounts(root: bool, point: str, binds: list[dict[str, Any]]) -> None:
+def private_mounts(
+    root: bool, point: str, binds: list[dict[str, Any]], user_space: int | None = None
+) -> bool:
     """Enter the keeper's own mount namespace and bind what bubblewrap will read.
 
     Args:
         root: Whether the keeper is the host's root.
         point: Directory to bind below.
-        binds: Sources as {name, source, writable}.
+        binds: Sources as {name, source, writable, mapped}.
+        user_space: The box's user namespace, if it exists already; sources to be mapped need it.
+
+    Returns:
+        Whether all sources to be mapped are.
 
     Raises:
         StartError: Namespaces are refused, or a source is missing.
@@ -87,14 +93,29 @@ def private_mounts(root: bool, point: str, binds: list[dict[str, Any]]) -> None:
         except OSError as error:
             raise StartError(f"cannot open {bind['source']} for the sandbox: {error.strerror}") from error
     kernel.mount_tmpfs(point)
+    all_mapped = True
     for bind, fd in zip(binds, opened, strict=True):
         target = f"{point}/{bind['name']}"
         if os.path.isdir(f"/proc/self/fd/{fd}"):
             os.mkdir(target, 0o755)
         else:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
-        kernel.bind(fd, target, writable=bind["writable"])
+        if not (bind["mapped"] and _map(fd, target, user_space)):
+            all_mapped = all_mapped and not bind["mapped"]
+            kernel.bind(fd, target, writable=bind["writable"])
         os.close(fd)
+    return all_mapped
+
+
+def _map(fd: int, target: str, user_space: int | None) -> bool:
+    """Bind with ids that exist in the box; False where kernel or file system cannot."""
+    if user_space is None:
+        return False
+    try:
+        kernel.bind_mapped(fd, target, user_space)
+    except OSError:
+        return False
+    return True
 
 
 def _write_maps(pid: str, uids: str, gids: str, *, deny_groups: bool) -> None:
