@@ -3,6 +3,7 @@
 =============  ==========================================================================
 ``options``    what a study file may say
 ``tasks``      a folder of tasks: ids, families, digests; what cannot be used, by name
+``upstream``   Harbor's own digest of a task
 ``tree``       walking a folder that nobody has checked; folders of one's own
 ``variant``    a task without the skills that it ships, or with others in their place
 ``state``      what an agent state means here: skills, files, another model

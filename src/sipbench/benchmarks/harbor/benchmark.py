@@ -19,6 +19,7 @@ from sipbench.benchmarks.harbor.state import AgentState, read_state
 from sipbench.benchmarks.harbor.tasks import FamilyRule, TaskFolder, find_tasks, read_task, refuse
 from sipbench.benchmarks.harbor.tree import made_folder
 from sipbench.benchmarks.harbor.trial import Setup, run_trial, skills_places
+from sipbench.benchmarks.harbor.upstream import upstream_digests
 from sipbench.benchmarks.harbor.variant import copied_places, variant
 from sipbench.errors import EngineError
 from sipbench.importers.harbor.outcome import Grading
@@ -92,7 +93,11 @@ class HarborBenchmark(Benchmark):
     def _tasks(self) -> list[Task]:
         pattern = self.options.family_pattern
         rule = FamilyRule(self.options.family_metadata, re.compile(pattern) if pattern else None)
-        return [task.task(rule, upstream_digest=_upstream(task)) for task in self._folders.values()]
+        folders = list(self._folders.values())
+        digests = upstream_digests([task.path for task in folders])
+        return [
+            task.task(rule, upstream_digest=digest) for task, digest in zip(folders, digests, strict=True)
+        ]
 
     def splits(self, seed: int, sizes: Mapping[Split, int]) -> SplitManifest:
         """Draw the splits; families stay on one side, and sizes that are not named are shares."""
@@ -256,14 +261,3 @@ def _seconds(config: Mapping[str, Any], section: str, name: str, default: float)
     found = config.get(section)
     value = found.get(name) if isinstance(found, Mapping) else None
     return float(value) if isinstance(value, int | float) and value > 0 else default
-
-
-def _upstream(task: TaskFolder) -> str | None:
-    """Harbor's own digest of the whole folder, shipped skills included; None where it has none to give."""
-    load_harbor()
-    from harbor.publisher.packager import Packager
-
-    try:
-        return f"sha256:{Packager.compute_content_hash(task.path)[0]}"
-    except (OSError, ValueError):
-        return None
