@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sipbench.protocol.records import RunRecord
+from sipbench.protocol.versions import RUN_RECORD_VERSION
 
 _numbers = count()
 
@@ -16,7 +17,7 @@ _numbers = count()
 def document(**given: Any) -> dict[str, Any]:
     """A current run record as plain JSON. ``run_id`` is new each time."""
     found: dict[str, Any] = {
-        "schema_version": "1.0.0",
+        "schema_version": RUN_RECORD_VERSION,
         "run_id": f"run-{next(_numbers)}",
         "benchmark_name": "made",
         "benchmark_version": "1",

@@ -11,7 +11,7 @@ from sipbench.errors import RecordError
 from sipbench.protocol.summary import load_summary
 from sipbench.protocol.v0 import aggregate
 from sipbench.protocol.validation import check_file, kind_of, study_files
-from sipbench.protocol.versions import SUMMARY_VERSION
+from sipbench.protocol.versions import RUN_RECORD_VERSION, SUMMARY_VERSION
 from sipbench.stats.summarize import summarize
 from tests.protocol.made import cell, document, v0_document, write_lines
 from tests.protocol.test_folder import SPLITS, adaptation
@@ -73,7 +73,8 @@ def test_good_files_of_each_kind_are_valid(tmp_path: Path) -> None:
     found = {path.name: check_file(path) for path in tmp_path.iterdir()}
     assert {name: check.problems for name, check in found.items()} == {name: [] for name in found}
     assert found["runs.jsonl"].records == 2
-    assert {check.version for check in found.values()} == {"1.0.0", "0.1.0", SUMMARY_VERSION}
+    versions = {check.version for check in found.values()}
+    assert versions == {"1.0.0", RUN_RECORD_VERSION, "0.1.0", SUMMARY_VERSION}
 
 
 def test_a_v0_file_is_checked_against_both_and_says_so(tmp_path: Path) -> None:

@@ -57,3 +57,13 @@ def test_adapt_and_smoke_attempts_are_left_out_and_arms_are_apart() -> None:
     (both,) = counts.exposures([arm_key(records[2]), arm_key(records[3])])
     assert (both.attempts, both.given) == (2, 1)
     assert counts.exposures([]) == []
+
+
+def test_two_skills_of_one_name_are_two() -> None:
+    first, second = (SkillRef(name="grep", tree_digest="sha256:" + sign * 64) for sign in "12")
+    records = [with_skills((first, second), (second,))]
+    (found,) = seen(*records).exposures([arm_key(records[0])])
+    assert [(use.digest, use.given, use.opened) for use in found.skills] == [
+        (second.tree_digest, 1, 1),
+        (first.tree_digest, 1, 0),
+    ]

@@ -6,13 +6,21 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sipbench.errors import SipbenchError
 
-__all__ = ["EMPTY_TREE", "canonical_json", "file_digest", "json_digest", "seed_from", "tree_digest"]
+__all__ = [
+    "EMPTY_TREE",
+    "canonical_json",
+    "file_digest",
+    "json_digest",
+    "seed_from",
+    "skill_digest",
+    "tree_digest",
+]
 
 _PREFIX = "sha256:"
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -70,6 +78,21 @@ def tree_digest(root: Path) -> str:
         return json_digest(sorted(lines))
     except ValueError:
         raise SipbenchError(f"{root}: a file name is not valid UTF-8; rename it") from None
+
+
+def skill_digest(files: Iterable[tuple[str, str]]) -> str:
+    """Digest of all files of a skill, as Harbor computes it, so that its jobs and ours are comparable.
+
+    SHA-256 over path, NUL, SHA-256 of the content in hexadecimal, NUL of each file, in the order of
+    their paths (``harbor.skills.compute_skill_digest``).
+
+    Args:
+        files: (path relative to the folder, hexadecimal SHA-256 of the content) of every file.
+    """
+    digest = hashlib.sha256()
+    for path, content in sorted((PurePosixPath(path), content) for path, content in files):
+        digest.update(f"{path}\0{content}\0".encode())
+    return f"{_PREFIX}{digest.hexdigest()}"
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -110,10 +110,17 @@ class Usage(_Model):
 
 
 class SkillRef(_Model):
-    """A skill, by name and by the digest of its directory or ``SKILL.md``."""
+    """A skill, by name and by what it was. Records of 1.0 may have the digest of its files in ``digest``."""
 
     name: Name
-    digest: Digest | None = None
+    digest: Digest | None = Field(
+        default=None,
+        description="SHA-256 of the bytes of its SKILL.md: that of its pin, and the one a server gives.",
+    )
+    tree_digest: Digest | None = Field(
+        default=None,
+        description="Of all its files: SHA-256 over path, NUL, hexadecimal SHA-256, NUL of each, by path.",
+    )
 
 
 class Try(Usage):

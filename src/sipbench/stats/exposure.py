@@ -36,7 +36,7 @@ class SkillUse:
 
     Attributes:
         name: Its name.
-        digest: Its digest, if it is known.
+        digest: That of its ``SKILL.md``, else that of all its files; None if neither is known.
         given: Attempts that were given it.
         opened: Attempts that opened it.
     """
@@ -87,7 +87,7 @@ class _Count:
     given: int = 0
     opened_known: int = 0
     opened: int = 0
-    by_skill: dict[str, Counter[tuple[str, str | None]]] = field(
+    by_skill: dict[str, Counter[SkillRef]] = field(
         default_factory=lambda: {"given": Counter(), "opened": Counter()}
     )
 
@@ -104,7 +104,7 @@ class _Count:
         else:
             self.opened_known += 1
             self.opened += bool(skills)
-        self.by_skill[what].update({(skill.name, skill.digest) for skill in skills})
+        self.by_skill[what].update(set(skills))
 
 
 class ExposureCounts:
@@ -134,8 +134,8 @@ _SCORED: frozenset[Split] = frozenset(EVALUATION_SPLITS)
 def _exposure(phase: Phase, counts: list[_Count]) -> Exposure:
     given, opened = (_together(counts, what) for what in ("given", "opened"))
     skills = (
-        SkillUse(name, digest, given.get((name, digest), 0), opened.get((name, digest), 0))
-        for name, digest in {*given, *opened}
+        SkillUse(skill.name, skill.digest or skill.tree_digest, given.get(skill, 0), opened.get(skill, 0))
+        for skill in {*given, *opened}
     )
     return Exposure(
         phase=phase,
@@ -148,8 +148,8 @@ def _exposure(phase: Phase, counts: list[_Count]) -> Exposure:
     )
 
 
-def _together(counts: list[_Count], what: str) -> Mapping[tuple[str, str | None], int]:
-    total: Counter[tuple[str, str | None]] = Counter()
+def _together(counts: list[_Count], what: str) -> Mapping[SkillRef, int]:
+    total: Counter[SkillRef] = Counter()
     for count in counts:
         total.update(count.by_skill[what])
     return total

@@ -37,7 +37,7 @@ class SkillEffect:
     Attributes:
         arm: Whose.
         name: Of the skill.
-        digest: Its digest, where the records have it.
+        digest: That of its ``SKILL.md``, else that of all its files; None where records have neither.
         given: Attempts after adaptation that were given it.
         opened: Those that opened it; None where that is known of none.
         tasks: Tasks with a score before and with a graded attempt after that used it.
@@ -161,14 +161,16 @@ def _of_arm(arm: ArmKey, records: list[RunRecord]) -> list[SkillEffect]:
             for task, scores in sorted(after[skill].items())
             if before.get(task)
         ]
-        for skill in sorted({*given, *after}, key=lambda skill: (skill.name, skill.digest or ""))
+        for skill in sorted(
+            {*given, *after}, key=lambda skill: (skill.name, skill.digest or "", skill.tree_digest or "")
+        )
     }
     shrunken = _shrunken(found)
     effects = [
         SkillEffect(
             arm,
             skill.name,
-            skill.digest,
+            skill.digest or skill.tree_digest,
             given[skill],
             opened[skill] if skill in known else None,
             len(changes),

@@ -12,6 +12,7 @@ import pytest
 
 from sipbench.errors import EngineError
 from sipbench.protocol.agent_state import CheckpointChoice
+from sipbench.protocol.digests import file_digest
 from sipbench.protocol.vocabulary import PathType, Status
 from tests.benchmarks.harbor.conftest import HERE, Engine, running
 from tests.benchmarks.harbor.made import DOCKERFILE, SOLVE, TEST, make_skill, make_task, skillful, write
@@ -49,7 +50,10 @@ def test_from_t1_on_the_agent_is_given_the_skills_of_its_state(engine: Engine, s
     assert names(attempt.skills_opened) == ["a", "b"]
     assert attempt.metadata["harbor"]["skills_by"] == "harbor"
     locked = json.loads((engine.trial / "lock.json").read_text())["skills"]
-    assert {item["digest"] for item in locked} == {skill.digest for skill in attempt.skills_given or ()}
+    assert {item["digest"] for item in locked} == {skill.tree_digest for skill in attempt.skills_given or ()}
+    assert [skill.digest for skill in attempt.skills_given or ()] == [
+        file_digest(state / "skills" / name / "SKILL.md") for name in ("a", "b")
+    ]
     # No model was called, and the trajectory says so: the zero is a measurement.
     assert (attempt.usage.token_total, attempt.usage.tool_calls_total) == (0, 1)
 

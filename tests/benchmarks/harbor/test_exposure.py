@@ -14,10 +14,12 @@ import pytest
 from sipbench.benchmarks.harbor.exposure import Found, NotExposedError, look, parse_listing, verdict
 from sipbench.benchmarks.harbor.state import read_state
 from sipbench.benchmarks.harbor.trial import skills_places
+from sipbench.protocol.records import SkillRef
 from tests.benchmarks.harbor.made import make_skill, write
 
 ONE = "sha256:" + "1" * 64
 TWO = "sha256:" + "2" * 64
+WANTED = {"a": SkillRef(name="a", digest=TWO, tree_digest=ONE)}
 
 
 @dataclass
@@ -45,9 +47,9 @@ def test_what_lies_there_has_the_digest_of_what_was_given(tmp_path: Path) -> Non
     make_skill(tmp_path / "state" / "skills" / "a", script="x")
     write(tmp_path / "state" / "skills" / "a" / "deep er" / "é\\x", "y")
     make_skill(tmp_path / "state" / "skills" / "b")
-    given = read_state(tmp_path / "state", "t", tmp_path).digests()
+    given = read_state(tmp_path / "state", "t", tmp_path).refs()
     seen = found(tmp_path / "state" / "skills", tmp_path / "nothing")
-    assert {name: digest for _, name, digest in seen.skills} == given
+    assert {name: digest for _, name, digest in seen.skills} == {n: r.tree_digest for n, r in given.items()}
 
 
 def test_a_folder_without_its_file_is_no_skill(tmp_path: Path) -> None:
@@ -80,8 +82,8 @@ def test_names_that_sha256sum_escapes_are_read() -> None:
 
 
 def test_a_skill_that_arrived_is_given() -> None:
-    (skill,) = verdict(Found((("/s", "a", ONE),)), {"a": ONE}, configured=True)
-    assert (skill.name, skill.digest) == ("a", ONE)
+    (skill,) = verdict(Found((("/s", "a", ONE),)), WANTED, configured=True)
+    assert skill == WANTED["a"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_skill_that_arrived_is_given() -> None:
 def test_an_arm_that_was_not_given_its_skills_is_not_let_begin(seen: Any, message: str) -> None:
     # benchflow-ai/benchflow#592: skills were mounted, the agent's list of them was empty.
     with pytest.raises(NotExposedError, match=message):
-        verdict(Found(seen), {"a": ONE}, configured=True)
+        verdict(Found(seen), WANTED, configured=True)
 
 
 def test_a_control_that_has_skills_is_not_let_begin() -> None:
@@ -106,9 +108,9 @@ def test_a_control_that_has_skills_is_not_let_begin() -> None:
 
 
 def test_where_nobody_can_look_harbor_vouches_for_what_it_put_there_and_for_nothing_else() -> None:
-    assert [skill.name for skill in verdict(None, {"a": ONE}, configured=True)] == ["a"]
+    assert [skill.name for skill in verdict(None, WANTED, configured=True)] == ["a"]
     with pytest.raises(NotExposedError, match="nobody knows"):
-        verdict(None, {"a": ONE}, configured=False)
+        verdict(None, WANTED, configured=False)
 
 
 def test_the_places_are_harbors_own_the_tasks_and_the_images() -> None:

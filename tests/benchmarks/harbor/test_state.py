@@ -25,7 +25,7 @@ def test_skills_are_those_of_the_state_and_those_for_the_task(tmp_path: Path) ->
     state = read_state(tmp_path, "t", tmp_path)
     assert list(state.skills) == ["a", "b", "c"]
     assert state.for_tasks
-    assert set(state.digests()) == {"a", "b", "c"}
+    assert set(state.refs()) == {"a", "b", "c"}
 
 
 def test_a_task_without_skills_of_its_own_is_seen(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sipbench.importers.harbor.exposure import given_skills, opened_skills, skill_digest
+from sipbench.importers.harbor.exposure import given_skills, opened_skills
+from sipbench.protocol.digests import skill_digest
 from tests.importers.harbor.made import OTHER_SKILL, SKILL, lock, shell, trajectory, trial
 
 
@@ -18,7 +19,7 @@ def names(refs: Any) -> list[str] | None:
 
 def test_given_is_what_the_lock_lists() -> None:
     (skill,) = given_skills(lock("t", SKILL)) or ()
-    assert (skill.name, skill.digest) == (SKILL["name"], SKILL["digest"])
+    assert (skill.name, skill.digest, skill.tree_digest) == (SKILL["name"], None, SKILL["digest"])
     assert given_skills(lock("t")) == ()
 
 

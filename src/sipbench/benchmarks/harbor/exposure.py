@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from sipbench.importers.harbor.exposure import skill_digest
 from sipbench.protocol.agent_state import SKILL_FILE
+from sipbench.protocol.digests import skill_digest
 from sipbench.protocol.records import SkillRef
 
 __all__ = ["Found", "NotExposedError", "look", "parse_listing", "verdict"]
@@ -90,18 +90,19 @@ def _skills(place: str, listing: Mapping[str, str]) -> Iterator[tuple[str, str, 
             yield place, name, skill_digest(held)
 
 
-def verdict(found: Found | None, wanted: Mapping[str, str], *, configured: bool) -> tuple[SkillRef, ...]:
+def verdict(found: Found | None, wanted: Mapping[str, SkillRef], *, configured: bool) -> tuple[SkillRef, ...]:
     """The skills that the agent has.
 
     Args:
         found: What was found; None if nobody could look.
-        wanted: Digest of each skill that it is to have.
+        wanted: Each skill that it is to have, by name, with the digest of all its files.
         configured: Whether Harbor itself put them there, and so vouches for them.
 
     Raises:
         NotExposedError: One is missing or differs, there is another one, or nobody can tell.
     """
-    refs = tuple(SkillRef(name=name, digest=digest) for name, digest in sorted(wanted.items()))
+    refs = tuple(wanted[name] for name in sorted(wanted))
+    trees = {name: ref.tree_digest for name, ref in wanted.items()}
     if found is None:
         if wanted and not configured:
             raise NotExposedError(
@@ -109,13 +110,13 @@ def verdict(found: Found | None, wanted: Mapping[str, str], *, configured: bool)
             )
         return refs
     there = {(name, digest) for _, name, digest in found.skills}
-    missing = sorted(name for name, digest in wanted.items() if (name, digest) not in there)
+    missing = sorted(name for name, digest in trees.items() if (name, digest) not in there)
     if missing:
         changed = {name for _, name, _ in found.skills} & set(missing)
         how = "differ from" if changed else "are not among"
         raise NotExposedError(f"skills {_listed(missing)} {how} what the agent has before it")
     others = sorted(
-        {f"{name} ({place})" for place, name, digest in found.skills if wanted.get(name) != digest}
+        {f"{name} ({place})" for place, name, digest in found.skills if trees.get(name) != digest}
     )
     if others:
         raise NotExposedError(

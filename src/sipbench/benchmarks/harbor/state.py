@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from sipbench.benchmarks.harbor.tree import read_text
 from sipbench.errors import EngineError
-from sipbench.importers.harbor.exposure import skill_digest
 from sipbench.protocol.agent_state import (
     CHECKPOINT,
     MEMORY,
@@ -20,7 +19,8 @@ from sipbench.protocol.agent_state import (
     TASK_SKILLS,
     CheckpointChoice,
 )
-from sipbench.protocol.digests import file_digest, tree_digest
+from sipbench.protocol.digests import file_digest, skill_digest, tree_digest
+from sipbench.protocol.records import SkillRef
 
 __all__ = ["MEMORY_PLACE", "PROMPT_PLACE", "AgentState", "Placed", "read_state"]
 
@@ -68,9 +68,9 @@ class AgentState:
     model: str | None = None
     nothing: bool = True
 
-    def digests(self) -> dict[str, str]:
-        """The digest of each skill's folder, as Harbor computes it."""
-        return {name: _digest(folder) for name, folder in self.skills.items()}
+    def refs(self) -> dict[str, SkillRef]:
+        """Each skill, by its name, with the digests of its ``SKILL.md`` and of all its files."""
+        return {name: _ref(name, folder) for name, folder in self.skills.items()}
 
 
 def read_state(state: Path, task_folder: str, base: Path) -> AgentState:
@@ -108,11 +108,12 @@ def _skills(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield inner.name, inner
 
 
-def _digest(folder: Path) -> str:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return skill_digest(
-        (path.relative_to(folder).as_posix(), file_digest(path).removeprefix("sha256:")) for path in files
-    )
+def _ref(name: str, folder: Path) -> SkillRef:
+    digests = {
+        path.relative_to(folder).as_posix(): file_digest(path) for path in folder.rglob("*") if path.is_file()
+    }
+    tree = skill_digest((path, digest.removeprefix("sha256:")) for path, digest in digests.items())
+    return SkillRef(name=name, digest=digests[SKILL_FILE], tree_digest=tree)
 
 
 def _placed(state: Path) -> Iterator[Placed]:

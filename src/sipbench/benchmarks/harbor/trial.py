@@ -32,7 +32,7 @@ class Setup:
         folder: Where the trial's own folder is made.
         name: Its name, unique among everything that runs on the machine: sandboxes are called by it.
         agent, environment: Harbor's configurations of the two.
-        skills: Digest of each skill that the agent is to have.
+        skills: Those that the agent is to have, by name.
         injected: Whether Harbor gives them, rather than the image.
         places: Folders of the environment that skills may lie in; None: nobody looks, the task is run as it
             came.
@@ -44,7 +44,7 @@ class Setup:
     name: str
     agent: Any
     environment: Any
-    skills: Mapping[str, str] = field(default_factory=dict)
+    skills: Mapping[str, SkillRef] = field(default_factory=dict)
     injected: bool = True
     places: Sequence[str] | None = ()
     placed: Sequence[Placed] = ()

@@ -1,17 +1,15 @@
 """Which skills an agent was given, and which of them it opened.
 
-Given is what ``lock.json`` lists, by Harbor's own digest of a skill's folder. Opened is what the
-trajectory shows: a call of a tool for skills that names it, or a path in a call's arguments that leads
-into its folder. That a list of names was printed opens nothing.
+Given is what ``lock.json`` lists, by Harbor's digest of all files of a skill; that of its ``SKILL.md`` is
+not there. Opened is what the trajectory shows: a call of a tool for skills that names it, or a path in a
+call's arguments that leads into its folder. That a list of names was printed opens nothing.
 """
 
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +18,7 @@ from sipbench.importers.harbor.trial import TrialFiles, table
 from sipbench.importers.harbor.usage import agent_steps
 from sipbench.protocol.records import SkillRef
 
-__all__ = ["given_skills", "opened_skills", "skill_digest"]
+__all__ = ["given_skills", "opened_skills"]
 
 _TOKEN = re.compile(r"[^\s\"'`;|&<>()=,\[\]{}]+")
 _FOLDERS = frozenset({"skills", "skill"})  # what agents call the folder that skills lie in
@@ -32,28 +30,13 @@ _LONGEST = 1_000_000
 _DEEPEST = 12
 
 
-def skill_digest(files: Iterable[tuple[str, str]]) -> str:
-    """Harbor's digest of a skill's folder.
-
-    SHA-256 over path, NUL, SHA-256 of the content in hexadecimal, NUL of each file, in the order of
-    their paths (``harbor.skills.compute_skill_digest``).
-
-    Args:
-        files: (path relative to the folder, hexadecimal SHA-256 of the content) of every file.
-    """
-    digest = hashlib.sha256()
-    for path, content in sorted((PurePosixPath(path), content) for path, content in files):
-        digest.update(f"{path}\0{content}\0".encode())
-    return f"sha256:{digest.hexdigest()}"
-
-
 def given_skills(lock: Mapping[str, Any] | None) -> tuple[SkillRef, ...] | None:
     """The skills that ``lock.json`` lists; None without a lock, or where the list is not readable."""
     listed = (lock or {}).get("skills", [] if lock is not None else None)
     if not isinstance(listed, list):
         return None
     try:
-        return tuple(SkillRef(name=table(item)["name"], digest=table(item)["digest"]) for item in listed)
+        return tuple(SkillRef(name=table(item)["name"], tree_digest=table(item)["digest"]) for item in listed)
     except (KeyError, ValidationError):
         return None
 
