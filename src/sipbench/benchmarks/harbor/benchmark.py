@@ -190,7 +190,7 @@ class HarborBenchmark(Benchmark):
             name=_trial_name(folder, context),
             agent=agent,
             environment=self._environment.model_copy(deep=True),
-            skills=state.digests(),
+            skills=state.refs(),
             injected=inject,
             places=None if shipped else skills_places(folder.config, copied_places(folder)),
             placed=state.placed,
