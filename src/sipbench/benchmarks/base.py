@@ -147,6 +147,9 @@ class Benchmark(ABC):
 
     contract_version: ClassVar[int] = 1
     Options: ClassVar[type[Options]] = Options
+    replaceable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Options that the command line may replace, since they are this machine's business: the place of each in
+    ``Options`` (``("sandbox_options", "base")``) by its name there (``sandbox_base``: ``--sandbox-base``)."""
 
     name: str
     """``skillsbench``, ``tau-bench``, ``tau2-bench``, ``swe-bench-live``, or the adapter's own."""
@@ -165,7 +168,8 @@ class Benchmark(ABC):
         """Make the adapter.
 
         Args:
-            options: An instance of ``Options``.
+            options: An instance of ``Options``. An adapter may replace ``self.options`` by a copy in which
+                what was left open is settled (``auto``): that is what the study records.
             base: The folder that relative paths start from.
         """
         self.options = options

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.executors.base import Executor
 from sipbench.study.guard import guarded
 from sipbench.study.load import LoadedStudy, load_study
+from sipbench.study.machine import with_options
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.progress import Progress
 from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
@@ -73,6 +74,7 @@ def run_study(
     concurrency: int | None = None,
     retries: int | None = None,
     allow: Sequence[str] = (),
+    options: Mapping[str, str | None] | None = None,
     progress: Progress | None = None,
 ) -> StudyResult:
     """Run a study, or what is left of it.
@@ -83,16 +85,25 @@ def run_study(
         concurrency: Attempts at the same time; default: as the study says.
         retries: Further tries after a verifier or infrastructure error; default: as the study says.
         allow: Split rules that may be broken, beside those that the study allows.
+        options: Options of the benchmark in place of the study file's: ``sandbox``, ``sandbox_base``.
         progress: What shows how it goes; default: nothing.
 
     Raises:
-        ConfigError: The study file is wrong.
+        ConfigError: The study file is wrong, or the benchmark has no such option.
         SplitError: The splits break a rule that is not allowed, or a split is empty.
         StudyError: The directory is somebody else's, in use, or of a study that was changed since.
         EngineError: The benchmark cannot run here.
         KeyboardInterrupt: A person ended it; what is finished is recorded.
     """
-    result = execute(study, out, concurrency=concurrency, retries=retries, allow=allow, progress=progress)
+    result = execute(
+        study,
+        out,
+        concurrency=concurrency,
+        retries=retries,
+        allow=allow,
+        options=options,
+        progress=progress,
+    )
     if result.interrupted:
         raise KeyboardInterrupt
     return result
@@ -105,12 +116,13 @@ def execute(
     concurrency: int | None = None,
     retries: int | None = None,
     allow: Sequence[str] = (),
+    options: Mapping[str, str | None] | None = None,
     progress: Progress | None = None,
     pause_seconds: float = PAUSE_SECONDS,
 ) -> StudyResult:
     """As :func:`run_study`; that it was interrupted stands in the result."""
     overrides = {"concurrency": concurrency, "retries": retries, "allow": list(allow)}
-    loaded = load_study(Path(study), overrides=overrides)
+    loaded = with_options(load_study(Path(study), overrides=overrides), options or {})
     directory = StudyDirectory(Path(out) if out is not None else loaded.base / loaded.config.name)
     with _terminated_like_interrupted():
         design = resolve(loaded, declared_at=declared_at(directory))

@@ -113,6 +113,9 @@ def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any]]:
     options = loaded.options(found.Options, choice.options, "benchmark")
     benchmark: Benchmark = guarded(f"benchmark '{choice.name}'", lambda: found(options, base=loaded.base))
     _check_declared(benchmark, choice.name)
+    settled = getattr(benchmark, "options", None)
+    if isinstance(settled, found.Options):
+        options = settled
     return benchmark, options.model_dump(mode="json", by_alias=True)
 
 

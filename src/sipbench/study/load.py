@@ -15,7 +15,7 @@ from sipbench.study.complaints import complain, field_name, located
 from sipbench.study.config import StudyConfig
 from sipbench.study.yamltext import Document, Place, read_yaml
 
-__all__ = ["ENVIRONMENT", "LoadedStudy", "load_study"]
+__all__ = ["COMMAND_LINE", "ENVIRONMENT", "LoadedStudy", "load_study", "option_name"]
 
 ENVIRONMENT: Mapping[str, str] = {
     "SIPBENCH_CONCURRENCY": "concurrency",
@@ -27,6 +27,11 @@ ENVIRONMENT: Mapping[str, str] = {
 COMMAND_LINE = "command line"
 
 
+def option_name(name: str) -> str:
+    """A setting as the command line writes it."""
+    return f"--{name.replace('_', '-')}"
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedStudy:
     """A study file, read and settled.
@@ -36,7 +41,7 @@ class LoadedStudy:
         base: The folder that relative paths start from.
         document: The file as it was written.
         sources: Where each top-level field's value came from: ``command line``, ``environment``,
-            ``study file`` or ``default``.
+            ``study file`` or ``default``; and likewise each replaced option of the benchmark.
         origins: For replaced fields, what to name in a message: ``--retries`` or a variable.
     """
 
@@ -53,7 +58,7 @@ class LoadedStudy:
 
     def where(self, place: Sequence[str | int]) -> str:
         """``file:line`` of a place, or the option or variable that replaced it."""
-        return located(self.document, place, self.origins.get(str(place[0])) if place else None)
+        return located(self.document, place, _origin(self.origins, place))
 
     def error(self, message: str, *place: str | int) -> ConfigError:
         """An error about ``place``."""
@@ -105,13 +110,19 @@ def load_study(
         if value is None or (name == "allow" and not value):
             continue
         data[name] = [*data.get("allow", ()), *value] if name == "allow" else value
-        sources[name], origins[name] = COMMAND_LINE, f"--{name.replace('_', '-')}"
+        sources[name], origins[name] = COMMAND_LINE, option_name(name)
     return LoadedStudy(_checked(data, document, origins), path.resolve().parent, document, sources, origins)
+
+
+def _origin(origins: Mapping[str, str], place: Sequence[str | int]) -> str | None:
+    """What replaced the value at ``place`` or around it."""
+    around = (field_name(place[:length]) for length in range(len(place), 0, -1))
+    return next((origins[name] for name in around if name in origins), None)
 
 
 def _checked(data: Mapping[str, Any], document: Document, origins: Mapping[str, str]) -> StudyConfig:
     def where(place: Sequence[str | int]) -> str:
-        return located(document, place, origins.get(str(place[0])) if place else None)
+        return located(document, place, _origin(origins, place))
 
     try:
         return StudyConfig.model_validate(dict(data))

@@ -85,6 +85,29 @@ def test_what_decides_an_outcome_is_part_of_an_attempt(engine: Engine) -> None:
     assert len(set(versions)) == 3
 
 
+def test_what_auto_stands_for_is_what_is_recorded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_task(engine.tasks / "t")
+    engine.options["sandbox"] = "auto"
+    monkeypatch.setattr(sandboxes, "_answers", lambda program: False)
+    assert engine.benchmark().options.sandbox == "bwrap"
+    monkeypatch.setattr(sandboxes, "_answers", lambda program: True)
+    assert engine.benchmark().options.sandbox == "docker"
+
+
+def test_the_sandbox_and_its_base_may_be_chosen_on_the_command_line(engine: Engine) -> None:
+    make_study(engine, "Skillful")
+    for options, said in (
+        (("--sandbox", "dokcer"), "sandbox: 'dokcer' is none of auto, bwrap"),
+        (("--sandbox-base", "tasks"), f"sandbox base {engine.root}/tasks is no root file system"),
+        (("--sandbox", "docker", "--sandbox-base", "tasks"), "Unknown option 'base'"),
+    ):
+        run = sip("run", "study.yaml", "--out", "out", *options, cwd=engine.root)
+        told, _ = run.communicate(timeout=120)
+        assert run.returncode == 2, told
+        assert said in told
+    assert not (engine.root / "out" / "runs.jsonl").exists()
+
+
 def test_splits_keep_families_whole(engine: Engine) -> None:
     for number in range(12):
         make_task(engine.tasks / f"t{number:02d}", f'[metadata]\nfamily = "f{number // 2}"\n')

@@ -132,6 +132,16 @@ def test_a_task_that_changed_is_tried_again(tmp_path: Path) -> None:
     assert planned([one.task], tmp_path / "trials", Choice())[0].folder != before
 
 
+def test_another_base_is_another_trial(tmp_path: Path) -> None:
+    one = made(tmp_path)
+    one.one()
+    folders = {
+        planned([one.task], tmp_path / "trials", Choice(base=base))[0].folder
+        for base in (None, tmp_path / "b", tmp_path / "c")
+    }
+    assert len(folders) == 3
+
+
 def test_tasks_are_found_in_a_task_a_folder_and_an_export(tmp_path: Path) -> None:
     one = made(tmp_path)
     one.one()
@@ -263,10 +273,13 @@ def test_a_sandbox_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     one.one()
     ended = asb("judge-trials", tmp_path / "out", "-o", tmp_path / "trials", "--sandbox", "no-such-place")
     assert (ended.code, ended.err.count("\n"), "--sandbox no-such-place" in ended.err) == (2, 1, True)
+    ended = asb("judge-trials", tmp_path / "out", "-o", tmp_path / "trials", "--sandbox-base", tmp_path)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert f"sandbox base {tmp_path} is no root file system" in ended.err
 
 
 def test_the_document_says_the_same(tmp_path: Path) -> None:
     from sipbench.cli.asb_commands.judge_trials import _document
 
-    document = json.loads(json.dumps(_document(verdicts(GOOD), 2, "bwrap")))
+    document = json.loads(json.dumps(_document(verdicts(GOOD), Choice(2))))
     assert document["tasks"][0]["holds"] is True

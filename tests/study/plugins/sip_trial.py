@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -44,12 +44,15 @@ class TrialOptions(Options):
     preflight: str | None = None
     grace: float = 0.2
     twice: bool = False
+    sandbox: str = "auto"
+    sandbox_options: dict[str, Any] = Field(default_factory=dict)
 
 
 class TrialBenchmark(Benchmark):
     """Tasks named ``heldout-0`` and so on; the score follows from the attempt's seed."""
 
     Options = TrialOptions
+    replaceable: ClassVar[Any] = {"sandbox": ("sandbox",), "sandbox_base": ("sandbox_options", "base")}
     name = "trial"
     version = "1"
     engine = "trial 1"
@@ -58,6 +61,8 @@ class TrialBenchmark(Benchmark):
     def __init__(self, options: Any, *, base: Path) -> None:
         global made
         made += 1
+        if options.sandbox == "auto":
+            options = options.model_copy(update={"sandbox": "here"})
         super().__init__(options, base=base)
         self.grader_version = options.grader
         self.reward_range = options.reward_range

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Task
 from sipbench.benchmarks.harbor import agents, sandboxes
@@ -48,6 +48,10 @@ class HarborBenchmark(Benchmark):
 
     Options = HarborOptions
     options: HarborOptions
+    replaceable: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "sandbox": ("sandbox",),
+        "sandbox_base": ("sandbox_options", "base"),
+    }
 
     def __init__(self, options: HarborOptions, *, base: Path) -> None:
         """Make the adapter.
@@ -56,6 +60,8 @@ class HarborBenchmark(Benchmark):
             MissingExtraError: Harbor is not installed.
             ConfigError: A folder of ``python_path`` is not there.
         """
+        # What `auto` stands for is recorded: with it, a study goes on also where Docker answers by now.
+        options = options.model_copy(update={"sandbox": sandboxes.resolved(options.sandbox)})
         super().__init__(options, base=base)
         self.root = (base / options.tasks).absolute()
         self.name = options.benchmark_name
@@ -63,7 +69,7 @@ class HarborBenchmark(Benchmark):
         self.reward_range = options.reward_range
         low, high = options.reward_range
         self.normalization = f"The verifier's reward, linear from [{low:g}, {high:g}] to [0, 1]."
-        self.sandbox = sandboxes.resolved(options.sandbox)
+        self.sandbox = options.sandbox
         self.engine = f"harbor {harbor_version()}, {self.sandbox}"
         # An environment of another kind may come to another outcome: it is part of what an attempt is.
         key = f", reward {options.reward_key}" if options.reward_key else ""

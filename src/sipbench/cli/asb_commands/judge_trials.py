@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sipbench.cli.options import SandboxBase
+
 if TYPE_CHECKING:
+    from sipbench.export.harbor.trials.run import Choice
     from sipbench.export.harbor.trials.verdicts import TaskVerdict
 
 
@@ -29,6 +32,7 @@ def judge_trials(
     sandbox: Annotated[
         str, typer.Option(metavar="NAME", help="bwrap, docker, or another environment of Harbor's.")
     ] = "bwrap",
+    sandbox_base: SandboxBase = None,
     at_once: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Trials at a time.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -40,12 +44,12 @@ def judge_trials(
     from sipbench.export.harbor.trials.run import Choice, planned, run_trials, task_folders
     from sipbench.export.harbor.trials.verdicts import read_trial, verdicts
 
-    choice = Choice(repeats=repeats, tricks=_tricks(trick or []), sandbox=sandbox, at_once=at_once)
+    choice = Choice(repeats, _tricks(trick or []), sandbox, at_once, sandbox_base)
     place = out or tasks.absolute().with_name(f"{tasks.absolute().name}-trials")
     trials = planned(task_folders(tasks), place, choice)
     run_trials(trials, choice, _progress(len(trials)))
     judged = verdicts([read_trial(trial) for trial in trials])
-    document = _document(judged, choice.repeats, sandbox)
+    document = _document(judged, choice)
     place.mkdir(parents=True, exist_ok=True)
     write_text(place / "judge.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     if as_json:
@@ -83,10 +87,11 @@ def _tricks(chosen: list[str]) -> tuple[str, ...]:
     return tuple(chosen) or tuple(TRICKS)
 
 
-def _document(judged: list[TaskVerdict], repeats: int, sandbox: str) -> dict[str, object]:
+def _document(judged: list[TaskVerdict], choice: Choice) -> dict[str, object]:
     return {
-        "sandbox": sandbox,
-        "repeats": repeats,
+        "sandbox": choice.sandbox,
+        "sandbox_base": None if choice.base is None else str(choice.base.absolute()),
+        "repeats": choice.repeats,
         "tasks": [
             {
                 "task": verdict.task.name,

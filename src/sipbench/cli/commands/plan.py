@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sipbench.cli.options import Sandbox, SandboxBase, chosen
+
 if TYPE_CHECKING:
     from sipbench.stats.planning import Outlook, Sketch
     from sipbench.study.design import Design
@@ -28,6 +30,8 @@ def plan(
     seconds_per_attempt: Annotated[
         float | None, typer.Option(min=0, help="How long an attempt takes.")
     ] = None,
+    sandbox: Sandbox = None,
+    sandbox_base: SandboxBase = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Show what a study would run and what it could show: attempts, splits, detectable effects.
@@ -39,8 +43,10 @@ def plan(
     from sipbench.cli.output import print_json
     from sipbench.study.design import resolve
     from sipbench.study.load import load_study
+    from sipbench.study.machine import with_options
 
-    design = resolve(load_study(study, overrides={"allow": allow}))
+    loaded = with_options(load_study(study, overrides={"allow": allow}), chosen(sandbox, sandbox_base))
+    design = resolve(loaded)
     outlook = _outlook(design, pilot, cost_per_attempt, seconds_per_attempt)
     if as_json:
         from sipbench.report.planning import outlook_document

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sipbench.cli.main import INTERRUPTED
+from sipbench.cli.options import Sandbox, SandboxBase, chosen
 
 if TYPE_CHECKING:
     from sipbench.study.api import StudyResult
@@ -37,13 +38,20 @@ def run_command(
         list[str] | None,
         typer.Option("--allow", metavar="RULE", help="Accept a broken split rule; it stays as a mark."),
     ] = None,
+    sandbox: Sandbox = None,
+    sandbox_base: SandboxBase = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run a study, or what is left of it, and print the comparison table.
 
     Exits with 0 when all is done, 1 when attempts are missing, 130 when interrupted.
     """
-    settings = {"concurrency": concurrency, "retries": retries, "allow": allow or ()}
+    settings = {
+        "concurrency": concurrency,
+        "retries": retries,
+        "allow": allow or (),
+        "options": chosen(sandbox, sandbox_base),
+    }
     carry_out(context, study, out, as_json=as_json, **settings)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sipbench.cli.main import INTERRUPTED
+from sipbench.cli.options import Sandbox, SandboxBase, chosen
 
 if TYPE_CHECKING:
     from sipbench.protocol.records import RunRecord
@@ -30,6 +31,8 @@ def screen(
     exclude: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Leave out the tasks of this exclusion list.")
     ] = None,
+    sandbox: Sandbox = None,
+    sandbox_base: SandboxBase = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Attempt tasks at T0 before a study, to choose replay tasks by attempts that are never scored.
@@ -43,11 +46,12 @@ def screen(
     from sipbench.study.api import execute_design
     from sipbench.study.directory import StudyDirectory
     from sipbench.study.load import load_study
+    from sipbench.study.machine import with_options
     from sipbench.study.progress import progress_for
     from sipbench.study.screen import screening_design, screening_name
     from sipbench.study.session import declared_at
 
-    loaded = load_study(study)
+    loaded = with_options(load_study(study), chosen(sandbox, sandbox_base))
     folder = out if out is not None else loaded.base / screening_name(loaded.config.name)
     directory = StudyDirectory(folder)
     design = screening_design(

@@ -33,6 +33,7 @@ class Choice:
         repeats: How often the oracle and doing nothing are tried: once tells nothing of luck.
         tricks: Names of the tricks.
         sandbox: ``bwrap``, or the name of an environment of Harbor's, such as ``docker``.
+        base: Root file system of the sandbox; None: as the sandbox has it.
         at_once: Trials at a time.
     """
 
@@ -40,6 +41,15 @@ class Choice:
     tricks: tuple[str, ...] = tuple(TRICKS)
     sandbox: str = BWRAP
     at_once: int = 2
+    base: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """Folder of the trials in this sandbox: another base may come to another outcome."""
+        name = self.sandbox.replace(":", "_")
+        if self.base is None:
+            return name
+        return f"{name}-{json_digest(str(self.base.absolute())).removeprefix('sha256:')[:8]}"
 
 
 def task_folders(path: Path) -> list[Path]:
@@ -74,9 +84,7 @@ def planned(tasks: Sequence[Path], out: Path, choice: Choice) -> list[Trial]:
         kinds += [(trick, 1) for trick in choice.tricks]
         for kind, number in kinds:
             name = f"{kind}-{number}" if kind in ("oracle", "nop") else kind
-            trials.append(
-                Trial(task, kind, number, out / task.name / digest / choice.sandbox.replace(":", "_") / name)
-            )
+            trials.append(Trial(task, kind, number, out / task.name / digest / choice.place / name))
     return trials
 
 
@@ -134,13 +142,14 @@ def _environment(choice: Choice) -> Any:
     from harbor import TrialEnvironmentConfig
     from harbor.environments.factory import EnvironmentFactory
 
+    options = {} if choice.base is None else {"base": str(choice.base.absolute())}
     try:
         if choice.sandbox == BWRAP:
-            config = TrialEnvironmentConfig(import_path=_BWRAP_CLASS)
+            config = TrialEnvironmentConfig(import_path=_BWRAP_CLASS, kwargs=options)
         elif ":" in choice.sandbox:
-            config = TrialEnvironmentConfig(import_path=choice.sandbox)
+            config = TrialEnvironmentConfig(import_path=choice.sandbox, kwargs=options)
         else:
-            config = TrialEnvironmentConfig(type=choice.sandbox)
+            config = TrialEnvironmentConfig(type=choice.sandbox, kwargs=options)
         EnvironmentFactory.run_preflight(config.type, config.import_path, kwargs=dict(config.kwargs))
     except SystemExit as error:
         raise EngineError(f"--sandbox {choice.sandbox}: {error}") from None
