@@ -29,12 +29,12 @@ def can_become_nobody() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["test_attacks.py", "test_box.py", "test_layers.py"])
-def test_every_test_that_needs_no_root_passes_without_it(place: Place, module: str) -> None:
+@pytest.mark.parametrize("tests", ["attacks", "test_box.py", "test_layers.py"])
+def test_every_test_that_needs_no_root_passes_without_it(place: Place, tests: str) -> None:
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
     with store_of_nobody() as store:
         options = ["-q", "-p", "no:cacheprovider", f"--basetemp={store}/tmp", f"--rootdir={ROOT}"]
-        done = run_as_nobody(code, str(HERE / module), *options, timeout=580)
+        done = run_as_nobody(code, str(HERE / tests), *options, timeout=580)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
 
