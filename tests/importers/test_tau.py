@@ -244,7 +244,7 @@ def test_what_is_no_result_file_is_one_clear_line(tmp_path: Path, text: bytes, r
 @pytest.mark.parametrize("name", ["nowhere.json", "folder"])
 def test_a_path_that_is_no_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(RecordError, match=f"{name}: (cannot be read|not a file)"):
+    with pytest.raises(RecordError, match=f"{name}: cannot be read: (No such file|it is a folder)"):
         read("tau", tmp_path / name)
 
 

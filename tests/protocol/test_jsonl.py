@@ -122,7 +122,7 @@ def test_a_gigantic_line_is_one_problem_and_the_rest_is_read(
 
 
 def test_a_directory_or_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="cannot be read: Is a directory"):
+    with pytest.raises(RecordError, match="cannot be read: it is a folder"):
         list(check_records(tmp_path))
     with pytest.raises(RecordError, match="cannot be read: No such file"):
         list(check_records(tmp_path / "none.jsonl"))

@@ -29,7 +29,7 @@ FLOORS = [
     ["stats"],
     ["protocol"],
     ["logs", "plugins"],
-    ["errors"],
+    ["errors", "files"],
 ]
 HEIGHT = {part: len(FLOORS) - floor for floor, parts in enumerate(FLOORS) for part in parts}
 

@@ -200,7 +200,7 @@ def test_an_empty_file_gives_no_row(tmp_path: Path, trusted: bool) -> None:
 
 @pytest.mark.parametrize("trusted", MODES)
 def test_a_directory_is_one_clear_line(tmp_path: Path, trusted: bool) -> None:
-    with pytest.raises(RecordError, match="cannot be read: Is a directory"):
+    with pytest.raises(RecordError, match="cannot be read: it is a folder"):
         read(tmp_path, trusted=trusted)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import yaml
 
 from sipbench.errors import CardError, RecordError
+from sipbench.files import TooLargeError, read_file
 from sipbench.protocol.jsonl import parse_object
 
 __all__ = [
@@ -80,19 +80,13 @@ def read_bytes(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     """
     try:
         # A link is refused rather than followed: it may lead to any file of this machine.
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return read_file(path, limit=limit, follow=False)
+    except TooLargeError as error:
+        raise CardError(f"{path}: {error.strerror}") from None
     except OSError as error:
         if path.is_symlink():
             raise CardError(f"{path}: is a symbolic link; put the file itself there") from None
         raise CardError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise CardError(f"{path}: not a regular file")
-    with os.fdopen(handle, "rb") as stream:
-        data = stream.read(limit + 1)
-    if len(data) > limit:
-        raise CardError(f"{path}: larger than {limit} bytes")
-    return data
 
 
 def read_text(path: Path, *, limit: int = MAX_BYTES) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sipbench.errors import SipbenchError
+from sipbench.files import takes_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,13 +48,16 @@ def printable(text: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file as a whole or not at all.
+    """Write a text file as a whole or not at all; to a device or a pipe, it is just written.
 
     Raises:
         SipbenchError: It cannot be written.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
+        if not takes_replacement(path):
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
         partial.write_text(text, encoding="utf-8", newline="\n")
         partial.replace(path)
     except OSError as error:

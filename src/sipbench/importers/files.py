@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import stat
 from pathlib import Path
 from typing import Any
 
 from sipbench.errors import RecordError
+from sipbench.files import TooLargeError, read_file
 from sipbench.logs import redact
 
 __all__ = ["MAX_BYTES", "integer", "number", "read_json", "shortened", "unit_reward"]
@@ -26,12 +26,11 @@ def read_json(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
         RecordError: It is missing, no regular file, too large, not UTF-8 or not JSON.
     """
     try:
-        info = path.stat()
-        if not stat.S_ISREG(info.st_mode):
-            raise RecordError(f"{path}: not a file")
-        if info.st_size > max_bytes:
-            raise RecordError(f"{path}: larger than {max_bytes // 2**20} MiB; split it into several files")
-        data = path.read_bytes()
+        data = read_file(path, limit=max_bytes)
+    except TooLargeError:
+        raise RecordError(
+            f"{path}: larger than {max_bytes // 2**20} MiB; split it into several files"
+        ) from None
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from sipbench import plugins
 from sipbench.errors import ConfigError, RecordError
+from sipbench.files import takes_replacement
 from sipbench.importers.base import Binding, Imported, Importer
 from sipbench.protocol.jsonl import LineWriter, read_records
 from sipbench.protocol.records import RunRecord
@@ -99,6 +100,8 @@ def write_records(records: Iterable[RunRecord], out: Path, *, append: bool = Fal
     if exists and not append:
         raise RecordError(f"{out}: exists; add to it with --append, or choose another name")
     if exists:
+        if not takes_replacement(out):
+            raise RecordError(f"{out}: not a regular file; name another one with --out")
         for record in read_records(out):
             unique.add(record, str(out))
     target = out.resolve()  # a link stays a link: what it leads to is replaced

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sipbench.errors import SipbenchError
+from sipbench.files import open_file
 
 __all__ = [
     "EMPTY_TREE",
@@ -53,7 +54,7 @@ def seed_from(*parts: Any) -> int:
 
 def file_digest(path: Path) -> str:
     """Digest of a file's bytes, as ``sha256:<64 hex>``."""
-    with path.open("rb") as handle:
+    with open_file(path) as handle:
         return _PREFIX + hashlib.file_digest(handle, "sha256").hexdigest()
 
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ValidationError
 
 from sipbench.errors import RecordError
+from sipbench.files import TooLargeError, kind_of_mode, open_file, read_file
 from sipbench.protocol import v0
 from sipbench.protocol.digests import canonical_json
 from sipbench.protocol.records import RunRecord
@@ -80,7 +81,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def scan_lines(path: Path) -> Iterator[tuple[int, bytes | Problem]]:
     """As :func:`read_lines`, but a line that is too long is a problem, and reading goes on after it."""
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             number = 0
             while line := handle.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -101,9 +102,9 @@ def read_text(path: Path) -> bytes:
         RecordError: It cannot be read, or is too large to be one.
     """
     try:
-        if path.stat().st_size > MAX_DOCUMENT_BYTES:
-            raise RecordError(f"{path}: larger than {MAX_DOCUMENT_BYTES} bytes; not a document of sipbench")
-        return path.read_bytes()
+        return read_file(path, limit=MAX_DOCUMENT_BYTES)
+    except TooLargeError as error:
+        raise RecordError(f"{path}: {error.strerror}; not a document of sipbench") from None
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from None
 
@@ -281,9 +282,14 @@ def drop_torn_line(path: Path) -> int:
 
     Returns:
         The number of bytes that were removed; 0 for a whole or missing file.
+
+    Raises:
+        RecordError: It is no regular file.
     """
     if not path.exists():
         return 0
+    if (said := kind_of_mode(path.stat().st_mode)) is not None:
+        raise RecordError(f"{path}: cannot be written: {said}")
     with path.open("r+b") as handle:
         end = handle.seek(0, os.SEEK_END)
         keep = _end_of_last_line(handle, end)

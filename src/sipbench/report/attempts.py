@@ -20,6 +20,7 @@ from typing import Any
 import polars as pl
 
 from sipbench.errors import RecordError
+from sipbench.files import open_file
 from sipbench.protocol.jsonl import MAX_LINE_BYTES
 from sipbench.protocol.vocabulary import Status
 from sipbench.report.reading import Study
@@ -88,7 +89,7 @@ def read_raw(study: Study, row: int) -> dict[str, Any]:
         RecordError: The file has changed since it was read.
     """
     try:
-        with study.runs.open("rb") as handle:
+        with open_file(study.runs) as handle:
             handle.seek(study.seen.offsets[row])
             document = json.loads(handle.readline(MAX_LINE_BYTES))
     except (OSError, ValueError, IndexError):

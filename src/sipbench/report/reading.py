@@ -19,6 +19,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from sipbench.errors import RecordError
+from sipbench.files import open_file
 from sipbench.protocol.folder import LOCK, RUNS, SUMMARY, read_folder
 from sipbench.protocol.jsonl import MAX_LINE_BYTES, parse_object, parse_record, problems, read_text
 from sipbench.protocol.records import RunRecord
@@ -162,7 +163,7 @@ def read_study(place: Path) -> Study:
     if place.is_dir():
         found = read_folder(place)
         settings, context, runs, folder = found.settings, found.context, found.runs, place
-    elif not place.is_file():
+    elif not place.exists():
         raise RecordError(f"{place}: no such file or folder; name a study directory")
     seen = Seen()
     cost_field = COST_FIELDS[settings.cost_unit] if settings.cost_unit else None
@@ -191,7 +192,7 @@ def read_study(place: Path) -> Study:
 def _records(path: Path, seen: Seen) -> Iterator[RunRecord]:
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             number, offset = 0, 0
             while line := handle.readline(MAX_LINE_BYTES + 1):
                 number += 1

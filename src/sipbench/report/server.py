@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sipbench.errors import RecordError, SipbenchError
+from sipbench.files import kind_of_mode
 from sipbench.protocol.folder import ADAPTATIONS, LOCK, RUNS, SPLITS
 from sipbench.report.attempts import list_logs, read_log, read_raw
 from sipbench.report.page import Live, report_page, write_page
@@ -226,6 +227,8 @@ def serving(place: Path, port: int | None = None) -> Iterator[ThreadingHTTPServe
     """
     if not place.exists():
         raise RecordError(f"{place}: no such file or folder; name a study directory")
+    if not place.is_dir() and (said := kind_of_mode(place.stat().st_mode)) is not None:
+        raise RecordError(f"{place}: cannot be read: {said}")
     handler = type("Handler", (_Handler,), {"viewer": Viewer(place)})
     server = _listen(handler, port)
     try:

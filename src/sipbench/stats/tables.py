@@ -19,6 +19,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from sipbench.errors import RecordError
+from sipbench.files import open_file
 from sipbench.protocol.digests import file_digest
 from sipbench.protocol.jsonl import MAX_LINE_BYTES, parse_record, problems, read_lines
 from sipbench.protocol.records import RunRecord
@@ -158,7 +159,7 @@ def _trusted(path: Path, cost_field: str | None) -> tuple[list[pl.DataFrame], st
     frames = []
     try:
         # Hashing a piece takes about as long as reading its columns, and needs only one of the cores.
-        with path.open("rb") as handle, ThreadPoolExecutor(1) as hashing:
+        with open_file(path) as handle, ThreadPoolExecutor(1) as hashing:
             for piece in _pieces(path, handle):
                 hashed = hashing.submit(digest.update, piece)
                 frame = pl.read_ndjson(piece, schema=schema)

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from sipbench.errors import ConfigError
+from sipbench.files import TooLargeError, read_file
 
 try:
     from yaml import CSafeLoader as Loader
@@ -57,12 +58,11 @@ def read_yaml(path: Path) -> Document:
         ConfigError: It cannot be read, is no YAML, or is larger or deeper than any study file.
     """
     try:
-        with path.open("rb") as handle:
-            text = handle.read(LARGEST + 1)
+        text = read_file(path, limit=LARGEST)
+    except TooLargeError as error:
+        raise ConfigError(f"{path}: {error.strerror}; not a study file") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(text) > LARGEST:
-        raise ConfigError(f"{path}: larger than {LARGEST} bytes; not a study file")
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:

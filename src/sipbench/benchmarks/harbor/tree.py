@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sipbench.errors import EngineError
+from sipbench.files import TooLargeError, read_file
 from sipbench.protocol.digests import file_digest, json_digest
 
 __all__ = [
@@ -132,14 +133,11 @@ def read_text(path: Path, *, limit: int = 1024 * 1024) -> str:
         EngineError: It is missing, not a regular file, larger, or not UTF-8.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its other end
-            raise EngineError(f"{path}: not a regular file")
-        with path.open("rb") as handle:
-            data = handle.read(limit + 1)
+        data = read_file(path, limit=limit)
+    except TooLargeError as error:
+        raise EngineError(f"{path}: {error.strerror}") from None
     except OSError as error:
         raise EngineError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(data) > limit:
-        raise EngineError(f"{path}: larger than {limit} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -21,7 +21,9 @@ def summarize(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUNS...", help="Files of run records, or one study directory.", show_default=False
+            metavar="RUNS...",
+            help="Files of run records (- is the standard input), or one study directory.",
+            show_default=False,
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the summary to this file.")] = None,
@@ -58,17 +60,23 @@ def summarize(
 ) -> None:
     """Summarise attempts: FG, BR, BR_ratio, IE, PDS and NIS per arm."""
     given = {"cost_unit": cost_unit, "lambda": lambda_, "eps": eps}
+    from sipbench.cli.given import given_files
+
     if schema is None:
         needs = "--arm, --records and --unknown-as-zero need --schema 0.1.0"
         _refuse(bool(arm or records or unknown_as_zero), needs)
-        _strict(runs, out, given, adaptation_cost or [], as_json=as_json, trusted=trusted)
+        with given_files(runs) as named:
+            files = [path for path, _ in named]
+            _strict(files, out, given, adaptation_cost or [], as_json=as_json, trusted=trusted)
         return
     _refuse(
         schema != _COMPAT, f"--schema {schema}: only {_COMPAT} can be asked for; without it, the current one"
     )
     nothing = "--trusted and --adaptation-cost mean nothing to --schema 0.1.0"
     _refuse(trusted or bool(adaptation_cost), nothing)
-    _compat(runs, out, given, arm=arm, records=records, unknown_as_zero=unknown_as_zero)
+    with given_files(runs) as named:
+        files = [path for path, _ in named]
+        _compat(files, out, given, arm=arm, records=records, unknown_as_zero=unknown_as_zero)
 
 
 def _refuse(condition: bool, message: str) -> None:

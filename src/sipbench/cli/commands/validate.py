@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
 def validate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files, or study directories.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files, or study directories; - is the standard input.",
+            show_default=False,
+        ),
     ],
     kind: Annotated[
         str | None,
@@ -31,9 +37,15 @@ def validate(
     Names file, line, field and reason of everything that is wrong. Exits with 1 if anything is. The records
     of a study directory are also held against the plan in its study.lock.json.
     """
+    from sipbench.cli.given import given_files
     from sipbench.cli.output import print_json
 
-    checks = [check for path in files for check in _checks(path, kind)]
+    with given_files(files) as given:
+        checks = [
+            replace(check, file=check.file.replace(str(path), shown, 1))
+            for path, shown in given
+            for check in _checks(path, kind)
+        ]
     bad = sum(check.bad_lines for check in checks)
     if as_json:
         print_json({"bad": bad, "files": [_document(check) for check in checks]})
@@ -74,7 +86,7 @@ def _print(check: FileCheck) -> None:
     from sipbench.cli.output import printable
 
     for problem in check.problems:
-        typer.echo(printable(str(problem)))
+        typer.echo(printable(str(replace(problem, file=check.file))))
     version = f" {check.version}" if check.version else ""
     what = f"{check.records} good records" if check.kind not in ("splits", "summary") else "document"
     typer.echo(printable(f"{check.file}: {check.kind}{version}, {what}: {_count(check.bad_lines)}"))
