@@ -42,6 +42,21 @@ def test_a_plan_counts_attempts_and_runs_nothing(
     assert [path.name for path in study.parent.iterdir()] == ["study.yaml"]
 
 
+def test_a_plan_names_the_order_and_when_t2_begins(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.write_text(STUDY + "seed: 5\nphases: [T0, T1, T2]\nt2: {delay: 7d}\n", encoding="utf-8")
+    assert sip(monkeypatch, "plan", study) == 0
+    printed = capsys.readouterr().out
+    assert "Order: interleaved: blocks of one attempt per arm at the same task" in printed
+    assert ", seed 5 (default)" in printed
+    assert "T2: at least 7d after the last score at T1; `sip run` ends before it, says when" in printed
+    assert sip(monkeypatch, "plan", study, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["order"]["name"], document["order"]["seed"]) == ("interleaved", 5)
+    assert document["t2_delay"] == "7d"
+
+
 def test_a_plan_as_json(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

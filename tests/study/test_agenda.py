@@ -12,6 +12,7 @@ from sipbench.protocol.manifest import SplitManifest, TaskEntry
 from sipbench.protocol.vocabulary import Phase, Split
 from sipbench.study.agenda import Agenda
 from sipbench.study.config import AttemptCounts
+from sipbench.study.order import Order
 from sipbench.study.plan import ArmShape, Plan, Slot, StateKey, Step, make_plan
 
 FROZEN, LEARNER = ArmShape("frozen"), ArmShape("learner", adapts=True, needs_attempts=True)
@@ -43,8 +44,7 @@ def test_everything_is_done_once_in_the_order_of_the_plan() -> None:
     made = plan(FROZEN, LEARNER, repeats=2, t2=True)
     done = drain(Agenda(made, done=(), made=()))
     assert len(done) == len(set(done)) == len(made.slots) + len(made.steps)
-    slots = [item for item in done if isinstance(item, Slot) and item.arm == "frozen"]
-    assert slots == [slot for slot in made.slots if slot.arm == "frozen"]
+    assert [item for item in done if isinstance(item, Slot)] == list(Order().sequence(made))
 
 
 def test_another_repeat_is_not_waited_for() -> None:
@@ -85,7 +85,7 @@ def test_what_is_done_and_made_is_not_offered_again() -> None:
     done = [slot for slot in made.slots if slot.phase is Phase.T0 or slot.split is Split.ADAPT]
     left = drain(Agenda(made, done=done, made=[step.key]))
     assert step not in left
-    assert left == [slot for slot in made.slots if slot not in done]
+    assert left == [slot for slot in Order().sequence(made) if slot not in done]
 
 
 def test_an_adaptation_whose_attempts_are_done_is_offered_at_once() -> None:
@@ -111,6 +111,83 @@ def test_a_failed_adaptation_gives_up_what_depends_on_it_and_nothing_else(t2: bo
     later = [item for item in agenda.blocked if isinstance(item, Step)]
     assert [step.key for step in later] == ([StateKey("learner", 0, Phase.T2)] if t2 else [])
     assert len(done) + len(agenda.blocked) == len(made.slots) + len(made.steps)
+
+
+def test_at_t1_nobody_begins_before_the_states_of_all_arms_are_made() -> None:
+    agenda = Agenda(plan(FROZEN, LEARNER), done=(), made=())
+    before = drain(agenda, until=lambda item: isinstance(item, Step))
+    assert {(item.arm, item.phase) for item in before if isinstance(item, Slot)} == {
+        ("frozen", Phase.T0),
+        ("learner", Phase.T0),
+        ("learner", Phase.T1),  # what it learns from
+    }
+    assert agenda.take() is None
+
+
+def test_one_arm_after_the_other_waits_for_no_other() -> None:
+    made = plan(FROZEN, LEARNER)
+    agenda = Agenda(made, done=(), made=(), order=Order("by_arm"))
+    before = drain(agenda, until=lambda item: isinstance(item, Step))
+    assert ("frozen", Phase.T1) not in {(i.arm, i.phase) for i in before if isinstance(i, Slot)}
+    left = drain(agenda)
+    assert {(item.arm, item.phase) for item in left if isinstance(item, Slot)} == {("frozen", Phase.T1)}
+
+
+def test_an_arm_whose_adaptation_failed_is_not_waited_for() -> None:
+    agenda = Agenda(plan(FROZEN, LEARNER, t2=True), done=(), made=())
+    drained = []
+    while (item := agenda.take()) is not None:
+        drained.append(item)
+        agenda.settle(item, made=False)
+    phases = {item.phase for item in drained if isinstance(item, Slot) and item.arm == "frozen"}
+    assert phases == set(Phase)
+    assert agenda.open == 0
+
+
+def test_what_is_held_back_is_not_offered_until_it_is_released() -> None:
+    made = plan(FROZEN, LEARNER, t2=True)
+    held = True
+    agenda = Agenda(made, done=(), made=(), holds=lambda item: held and _phase(item) is Phase.T2)
+    first = drain(agenda)
+    assert Phase.T2 not in {_phase(item) for item in first}
+    assert agenda.open == 0
+    assert agenda.held == sum(slot.phase is Phase.T2 for slot in made.slots)
+    held = False
+    agenda.release()
+    assert agenda.held == 0
+    assert len(first) + len(drain(agenda)) == len(made.slots) + len(made.steps)
+
+
+def test_who_may_begin_does_not_wait_for_the_adaptation_of_who_is_held_back() -> None:
+    made = plan(FROZEN, LEARNER, t2=True)
+    agenda = Agenda(
+        made, done=(), made=(), holds=lambda item: _phase(item) is Phase.T2 and _arm(item) == "learner"
+    )
+    done = drain(agenda)
+    assert {_phase(item) for item in done if _arm(item) == "frozen"} == set(Phase)
+
+
+def test_what_is_held_back_is_given_up_with_the_state_that_it_needs() -> None:
+    made = plan(FROZEN, LEARNER, t2=True)
+    agenda = Agenda(made, done=(), made=(), holds=lambda item: _phase(item) is Phase.T2)
+    while (item := agenda.take()) is not None:
+        agenda.settle(item, made=isinstance(item, Slot))
+    assert (agenda.open, agenda.held) == (
+        0,
+        sum(s.phase is Phase.T2 and s.arm == "frozen" for s in made.slots),
+    )
+    given_up = {(_arm(item), _phase(item), type(item)) for item in agenda.blocked}
+    assert ("learner", Phase.T2, Step) in given_up
+    assert ("learner", Phase.T2, Slot) in given_up
+    assert len(agenda.blocked) == len(set(agenda.blocked))
+
+
+def _phase(item: Slot | Step) -> Phase:
+    return item.phase if isinstance(item, Slot) else item.key.phase
+
+
+def _arm(item: Slot | Step) -> str:
+    return item.arm if isinstance(item, Slot) else item.key.arm
 
 
 @given(st.data())

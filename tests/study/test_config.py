@@ -20,6 +20,7 @@ STUDY: dict[str, Any] = {
     "arms": {"frozen": {"path_type": "frozen"}},
     "analysis": {"sesoi": 0.05},
 }
+T2 = ["T0", "T1", "T2"]
 
 
 def load(folder: Path, text: str | bytes, **given: Any) -> LoadedStudy:
@@ -78,6 +79,15 @@ def test_an_adaptation_may_be_one_word(tmp_path: Path) -> None:
         (written(agent=None), "arms.frozen: it names no agent, and the study has no default"),
         (written(allow=["disjoint-everything"]), "'disjoint-everything' is no split rule; rules are"),
         (written(t2={"by": "drift"}), "t2: the study has no phase T2"),
+        (written(t2={"delay": "7d"}), "t2: the study has no phase T2"),
+        (written(phases=T2, t2={"delay": 7}), "t2.delay: input should be a valid string (found 7)"),
+        (written(phases=T2, t2={"delay": "7 days"}), "t2.delay: expected a length such as 7d, 36h or"),
+        (
+            written(phases=T2, t2={"delay": "2026-12-08T13:50:00"}),
+            "names no time zone; end it with Z for UTC",
+        ),
+        (written(phases=T2, t2={"by": "delay"}), "`delay` needs the `delay` itself, such as `delay: 7d`"),
+        (written(order="shuffled"), "order: input should be 'interleaved' or 'by_arm'"),
         (written(arms={}), "arms: "),
         (written(arms={"../x": {"path_type": "frozen"}}), "letters, digits, dot, hyphen and underscore"),
         (written(analysis={"sesoi": float("nan")}), "analysis.sesoi"),
@@ -178,7 +188,10 @@ def test_the_shipped_schema_is_that_of_the_model() -> None:
         {"attempts": 4},
         {"attempts": {"heldout": 2}},
         {"arms": {"a": {"path_type": "external", "adaptation": "synth-macros"}}},
-        {"phases": ["T0", "T1", "T2"], "t2": {"by": "drift"}},
+        {"phases": T2, "t2": {"by": "drift"}},
+        {"phases": T2, "t2": {"by": "delay", "delay": "1d12h"}},
+        {"phases": T2, "t2": {"by": ["delay", "adaptation"], "delay": "2026-12-08T13:50:00Z"}},
+        {"order": "by_arm"},
         {"replay_selection": "preregistered"},
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sipbench.benchmarks.base import Task
+from sipbench.benchmarks.base import Benchmark, Task
 from sipbench.errors import ConfigError, EngineError, RecordError, SipbenchError, SplitError
 from sipbench.protocol.manifest import Preregistered, SplitManifest, replay_list_digest
 from sipbench.protocol.vocabulary import Split
@@ -129,6 +129,40 @@ def test_t2_needs_something_to_come_by(tmp_path: Path) -> None:
     no_drift = {**STUDY["benchmark"], "drift": 0}
     message = refused(tmp_path, SplitError, benchmark=no_drift, phases=phases, t2={"by": "drift"})
     assert "drift is empty" in message
+    delayed = design(tmp_path, benchmark=without, phases=phases, t2={"delay": "7d"})
+    assert sum(slot.phase == "T2" for slot in delayed.plan.slots) == 3 * 8
+
+
+def test_a_delay_alone_is_what_lies_between_t1_and_t2_unless_the_study_says_more(tmp_path: Path) -> None:
+    phases = ["T0", "T1", "T2"]
+
+    def comes_by(**t2: Any) -> tuple[bool, bool]:
+        plan = design(tmp_path, phases=phases, t2=t2, arms={"m": LEARNER}).plan
+        return (
+            any(step.key.phase == "T2" for step in plan.steps),
+            any(slot.split is Split.DRIFT for slot in plan.slots),
+        )
+
+    assert comes_by() == (True, True)
+    assert comes_by(delay="7d") == comes_by(delay="7d", by="delay") == (False, False)
+    assert comes_by(delay="7d", by="adaptation") == (True, False)
+    assert comes_by(delay="7d", by=["delay", "drift"]) == (False, True)
+
+
+def test_a_benchmark_may_ask_for_one_arm_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert design(tmp_path, seed=3).order.document() == {
+        "name": "interleaved",
+        "rule": "sipbench-order-1",
+        "seed": 3,
+        "reason": "default",
+    }
+    monkeypatch.setattr(Benchmark, "arms_apart", True)
+    found = design(tmp_path).order
+    assert found.name == "by_arm"
+    assert found.reason.endswith("asks for")
+    assert design(tmp_path, order="interleaved").order.name == "interleaved"
 
 
 @pytest.mark.parametrize(

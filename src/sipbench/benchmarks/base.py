@@ -177,6 +177,12 @@ class Benchmark(ABC):
 
     @abstractmethod
     def tasks(self) -> Sequence[Task]:
+    recorded: bool = False
+    """Whether its attempts happened before the study: their own times count, and a declared delay before T2
+    is not waited for."""
+    arms_apart: bool = False
+    """Whether its engine is to do one arm after the other, as one that loads an agent for a whole job."""
+
         """Every task, in a stable order.
 
         Raises:

@@ -17,9 +17,11 @@ from typing import Any
 from sipbench import plugins
 from sipbench.errors import ConfigError
 from sipbench.logs import log_to
+from sipbench.protocol.delay import moment_text
 from sipbench.protocol.folder import read_folder
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.summary import Summary
+from sipbench.study.delay import Clock, utc_now
 from sipbench.study.design import Design, resolve
 from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.executors.base import Executor
@@ -48,6 +50,8 @@ class StudyResult:
         problems: Why something is missing, one line each.
         stopped: Why it ended before its end; None if it did not.
         interrupted: Whether a person ended it.
+        due_at: When T2 may begin, RFC 3339, if all else is done that can be; None if nothing waits for it.
+        waiting: Attempts that wait for it.
         summary: What came out; None if there is nothing yet, or it was interrupted.
     """
 
@@ -59,6 +63,8 @@ class StudyResult:
     problems: tuple[str, ...] = ()
     stopped: str | None = None
     interrupted: bool = False
+    due_at: str | None = None
+    waiting: int = 0
     summary: Summary | None = field(default=None, repr=False)
 
     @property
@@ -119,14 +125,18 @@ def execute(
     options: Mapping[str, str | None] | None = None,
     progress: Progress | None = None,
     pause_seconds: float = PAUSE_SECONDS,
+    clock: Clock = utc_now,
 ) -> StudyResult:
-    """As :func:`run_study`; that it was interrupted stands in the result."""
+    """As :func:`run_study`; that it was interrupted stands in the result.
+
+    ``clock`` says what time it is when a declared delay before T2 is looked at.
+    """
     overrides = {"concurrency": concurrency, "retries": retries, "allow": list(allow)}
     loaded = with_options(load_study(Path(study), overrides=overrides), options or {})
     directory = StudyDirectory(Path(out) if out is not None else loaded.base / loaded.config.name)
     with _terminated_like_interrupted():
         design = resolve(loaded, declared_at=declared_at(directory))
-        return execute_design(design, directory, progress=progress, pause_seconds=pause_seconds)
+        return execute_design(design, directory, progress=progress, pause_seconds=pause_seconds, clock=clock)
 
 
 def execute_design(
@@ -135,12 +145,13 @@ def execute_design(
     *,
     progress: Progress | None = None,
     pause_seconds: float = PAUSE_SECONDS,
+    clock: Clock = utc_now,
 ) -> StudyResult:
     """As :func:`execute`, for a design that was made already."""
     design.accepted()
     executor = _executor(design.loaded)
     with _terminated_like_interrupted(), directory.held(design.loaded.text), _logged(directory):
-        session = take_up(directory, design)
+        session = take_up(directory, design, clock=clock)
         return _run(session, executor, progress or Progress(), pause_seconds)
 
 
@@ -154,7 +165,10 @@ def _executor(loaded: LoadedStudy) -> type[Executor]:
 
 def _run(session: Session, executor: type[Executor], progress: Progress, pause_seconds: float) -> StudyResult:
     design, ended = session.design, Ended()
-    if len(session.done) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
+    if session.only_waits:
+        assert session.wait is not None
+        ended.due_at = session.wait.due_at
+    elif len(session.done) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
         guarded(f"benchmark '{design.benchmark.name}'", design.benchmark.preflight)
         ended = _complete(run_session(session, executor, progress, pause_seconds=pause_seconds))
     return _result(session, ended)
@@ -175,6 +189,8 @@ def _result(session: Session, ended: Ended) -> StudyResult:
         problems=tuple(_problems(session, ended, ungraded)),
         stopped=ended.stopped,
         interrupted=ended.interrupted,
+        due_at=None if ended.due_at is None else moment_text(ended.due_at),
+        waiting=0 if ended.due_at is None else session.waiting,
         summary=_summarized(directory) if recorded and not ended.interrupted else None,
     )
 
@@ -191,6 +207,10 @@ def _summarized(directory: StudyDirectory) -> Summary:
 def _problems(session: Session, ended: Ended, ungraded: int) -> Iterator[str]:
     if ended.stopped is not None:
         yield f"stopped: {ended.stopped}"
+    if ended.due_at is not None and session.wait is not None:
+        yield session.wait.words()
+        if (complaint := session.wait.complaint()) is not None:
+            yield complaint
     for step, reason in ended.failures.items():
         blocked = _blocked_by(step.key, ended.blocked)
         yield f"arm '{step.key.arm}', repeat {step.key.repeat}, {step.key.phase}: {reason}; {blocked}"

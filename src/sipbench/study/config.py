@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from sipbench.protocol.delay import Delay, DelayText, parse_delay
 from sipbench.protocol.manifest import ReplaySelection
 from sipbench.protocol.records import Count, Name
 from sipbench.protocol.rules import RULES
@@ -21,14 +22,18 @@ __all__ = [
     "Caps",
     "Exposure",
     "LimitsConfig",
+    "OrderName",
     "SplitsConfig",
     "StudyAnalysis",
     "StudyConfig",
     "T2Config",
 ]
 
-Exposure = Literal["adaptation", "drift"]
-"""What lies between T1 and T2: a second adaptation, or tasks of the drift split."""
+Exposure = Literal["delay", "adaptation", "drift"]
+"""What lies between T1 and T2: time, a second adaptation, or tasks of the drift split."""
+
+OrderName = Literal["interleaved", "by_arm"]
+"""How attempts follow each other: arms by turns in shuffled blocks, or one after the other."""
 
 ArmName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 """An arm's name is also a folder's: letters, digits, dot, hyphen and underscore."""
@@ -138,13 +143,30 @@ class T2Config(_Model):
 
     by: tuple[Exposure, ...] | None = Field(
         default=None,
-        description="`adaptation` (a second one, on adapt_t2), `drift`, or both; default: what splits allow.",
+        description="`adaptation` (a second one, on adapt_t2), `drift`, `delay`, or several; default: "
+        "`delay` where one is declared, else what splits allow.",
+    )
+    delay: DelayText | None = Field(
+        default=None,
+        description="Nothing of T2 begins before: a length after the last score at T1 (7d, 36h, 1d12h), or a "
+        "moment (2026-12-08T13:50:00Z).",
     )
 
     @field_validator("by", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _delay_declared(self) -> Self:
+        if self.delay is None and "delay" in (self.by or ()):
+            raise ValueError("by: `delay` needs the `delay` itself, such as `delay: 7d`")
+        return self
+
+    @property
+    def waits(self) -> Delay | None:
+        """The declared delay."""
+        return None if self.delay is None else parse_delay(self.delay)
 
 
 class Caps(_Model):
@@ -179,6 +201,10 @@ class StudyConfig(_Model):
     attempts: AttemptCounts = Field(default_factory=AttemptCounts)
     splits: SplitsConfig = Field(default_factory=SplitsConfig)
     t2: T2Config = Field(default_factory=T2Config)
+    order: OrderName | None = Field(
+        default=None,
+        description="`interleaved` (arms by turns) or `by_arm`; default: as the benchmark's engine can.",
+    )
     replay_selection: ReplaySelection | Literal["preregistered"] | None = Field(
         default=None,
         description="How replay tasks were chosen; `preregistered` alone: this list, as first planned.",
@@ -218,6 +244,6 @@ class StudyConfig(_Model):
         for name, arm in self.arms.items():
             if arm.agent is None and self.agent is None:
                 raise ValueError(f"arms.{name}: it names no agent, and the study has no default `agent`")
-        if Phase.T2 not in self.phases and self.t2.by is not None:
+        if Phase.T2 not in self.phases and self.t2 != T2Config():
             raise ValueError("t2: the study has no phase T2; add it to `phases` or drop `t2`")
         return self

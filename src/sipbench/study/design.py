@@ -22,6 +22,7 @@ from sipbench.study.config import StudyConfig
 from sipbench.study.guard import guarded
 from sipbench.study.identity import BenchmarkIdentity
 from sipbench.study.load import LoadedStudy
+from sipbench.study.order import Order, order_of
 from sipbench.study.plan import Plan, make_plan
 from sipbench.study.splits import exposure, resolve_manifest
 
@@ -51,6 +52,11 @@ class Design:
     def config(self) -> StudyConfig:
         """The resolved configuration."""
         return self.loaded.config
+
+    @property
+    def order(self) -> Order:
+        """How the attempts follow each other."""
+        return order_of(self.config, self.benchmark)
 
     @property
     def benchmark_identity(self) -> BenchmarkIdentity:

@@ -35,6 +35,7 @@ class StudyLock(BaseModel):
         identity: What decides outcomes, as digests and values: see :func:`identity_of`.
         config: Every field of the study with its settled value.
         sources: Where each of them came from.
+        order: How attempts follow each other; null where an older release began the study.
         analysis, planned, allowed: What an analysis needs to know; see :mod:`sipbench.protocol.folder`.
     """
 
@@ -49,6 +50,7 @@ class StudyLock(BaseModel):
     identity: dict[str, Any]
     config: dict[str, Any]
     sources: dict[str, str]
+    order: dict[str, Any] | None = None
     analysis: dict[str, Any]
     planned: list[dict[str, Any]]
     allowed: list[dict[str, Any]]
@@ -82,6 +84,7 @@ def lock_of(design: Design, *, created_at: str | None = None) -> StudyLock:
         identity=identity_of(design),
         config=config,
         sources=dict(design.loaded.sources),
+        order=design.order.document(),
         analysis=config["analysis"],
         planned=[cell.model_dump(mode="json") for cell in design.plan.cells()],
         allowed=[

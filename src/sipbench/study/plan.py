@@ -10,9 +10,9 @@ T2, first  adapt_t2, if T2 comes by a second adaptation    that of T1
 T2, then   held-out, replay; drift if T2 comes on drift    what the second adaptation made, else T1's
 =========  ==============================================  =======================================
 
-Drift tasks are left out at T1: drift gain compares T2 with T0, and nothing reads them at T1. Arms
-without an adaptation keep the empty state through all phases. The plan is a pure function of the
-manifest and the study's numbers.
+With a delay alone, T2 is what T1 is, later. Drift tasks are left out at T1: drift gain compares T2 with
+T0, and nothing reads them at T1. Arms without an adaptation keep the empty state through all phases. The
+plan is a pure function of the manifest and the study's numbers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All attempts, in the order in which they are to be started, and all adaptations."""
+    """All attempts and all adaptations."""
 
     slots: tuple[Slot, ...]
     steps: tuple[Step, ...]
@@ -105,9 +105,8 @@ def make_plan(
 ) -> Plan:
     """Lay out a study.
 
-    The order is repeat by repeat, phase by phase, task by task with the arms side by side, so that
-    what changes with time (a service, a machine's load) meets all arms alike and an early end
-    leaves whole repeats.
+    Attempts stand here repeat by repeat, phase by phase, task by task with the arms side by side; in which
+    order they are begun is decided by :mod:`sipbench.study.order`.
 
     Args:
         arms: The arms, in the order of the study file.

@@ -52,7 +52,7 @@ class Lines(Progress):
             return
         self._write(
             f"{standing.name}: {left} of {standing.planned} attempts and "
-            f"{all_ - done} of {all_} adaptations to do"
+            f"{all_ - done} of {all_} adaptations to do{_waiting(standing)}"
         )
 
     def show(self, standing: Standing) -> None:
@@ -132,6 +132,8 @@ def headline(standing: Standing) -> str:
     left = standing.seconds_left
     if standing.stopping is not None:
         parts.append(f"stopping: {standing.stopping}")
+    elif standing.due is not None:
+        parts.append(standing.due)
     elif left is not None and standing.made < standing.planned:
         parts.append(f"about {_duration(left)} left")
     return ", ".join(parts)
@@ -152,6 +154,10 @@ def rendered(standing: Standing) -> RenderableType:
         means = ("-" if mean is None else f"{mean:.3f}" for mean in cell.means.values())
         table.add_row(cell.phase, cell.split, f"{cell.made} of {cell.planned}", *means)
     return Group(table, Text(f"{standing.name}: {headline(standing)}"))
+
+
+def _waiting(standing: Standing) -> str:
+    return f"; {standing.held} attempts wait for T2" if standing.held else ""
 
 
 def _amount(value: float) -> str:

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from sipbench.errors import AdaptationError, SipbenchError
 from sipbench.protocol.records import Try
@@ -43,12 +44,14 @@ class Ended:
         interrupted: Whether a person ended it.
         failures: Adaptations that failed, each with the reason.
         blocked: Attempts and adaptations that were not done since an adaptation before them failed.
+        due_at: When the rest may begin, which waits for the declared delay before T2; None if none does.
     """
 
     stopped: str | None = None
     interrupted: bool = False
     failures: dict[Step, str] = field(default_factory=dict)
     blocked: list[Slot | Step] = field(default_factory=list)
+    due_at: datetime | None = None
 
 
 async def run_session(
@@ -82,7 +85,7 @@ async def run_session(
         with _showing(session.standing, progress), runner.hearing_signals():
             await runner.run()
         ended = runner.ended
-        ledger.note(Stopped(reason=ended.stopped or "nothing left to do"))
+        ledger.note(Stopped(reason=ended.stopped or session.standing.due or "nothing left to do"))
     return ended
 
 
@@ -93,7 +96,15 @@ class _Runner:
         self._ledger = ledger
         self.ended = Ended()
         self._config = session.design.config
-        self._agenda = Agenda(session.design.plan, done=session.done.keys(), made=session.made.keys())
+        self._wait = session.wait
+        self._agenda = Agenda(
+            session.design.plan,
+            done=session.done.keys(),
+            made=session.made.keys(),
+            order=session.design.order,
+            holds=self._wait.holds if self._wait is not None else None,
+        )
+        session.standing.held = self._agenda.held
         self._spending = session.spending
         self._stop = asyncio.Event()
         self._unsettled = 0  # handed out by the agenda, which has not heard yet what became of it
@@ -127,7 +138,7 @@ class _Runner:
 
     async def run(self) -> None:
         """Keep as many jobs going as the study wants, to the end."""
-        count = min(self._config.concurrency, max(1, self._agenda.open))
+        count = min(self._config.concurrency, max(1, self._agenda.open + self._agenda.held))
         try:
             async with asyncio.TaskGroup() as group:
                 self._lanes = [group.create_task(self._lane()) for _ in range(count)]
@@ -161,10 +172,25 @@ class _Runner:
                 self._standing.running += 1
                 return item
             if not self._unsettled:
+                if self._t2_begins():
+                    continue
                 break
             self._news.clear()
             await self._news.wait()
         return None
+
+    def _t2_begins(self) -> bool:
+        """Whether what is held back for T2 may begin, now that nothing else is left; else note when."""
+        if self._wait is None or not self._agenda.held:
+            return False
+        if self._wait.release():
+            self._agenda.release()
+            self._standing.held = self._agenda.held
+            self._news.set()
+            return self._agenda.open > 0
+        self.ended.due_at = self._wait.due_at
+        self._standing.due = self._wait.words()
+        return False
 
     async def _attempt(self, slot: Slot) -> None:
         record = None

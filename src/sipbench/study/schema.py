@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from sipbench.protocol.schemafiles import SchemaFiles
-from sipbench.study.config import StudyConfig
+from sipbench.study.config import Exposure, StudyConfig
 
 __all__ = ["SCHEMAS"]
 
@@ -23,7 +23,7 @@ def _short_forms(schema: dict[str, Any]) -> None:
     adaptation = schema["$defs"]["ArmConfig"]["properties"]["adaptation"]
     adaptation["anyOf"].append({"type": "string"})
     by = schema["$defs"]["T2Config"]["properties"]["by"]
-    by["anyOf"].append({"enum": ["adaptation", "drift"]})
+    by["anyOf"].append({"enum": list(get_args(Exposure))})
 
 
 SCHEMAS = SchemaFiles(

@@ -22,12 +22,13 @@ from sipbench.protocol.records import RunRecord, Try
 from sipbench.protocol.vocabulary import Phase, Split, Status
 from sipbench.splits.files import read_manifest
 from sipbench.study.caps import Spending
+from sipbench.study.delay import Clock, T2Wait, t2_wait, utc_now
 from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.identity import attempt_seed, run_id
 from sipbench.study.journal import History, Reopened, read_history
 from sipbench.study.lock import StudyLock, changes, differences, lock_of, read_lock
-from sipbench.study.plan import Slot, StateKey
+from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.planned import difference
 from sipbench.study.scoring import Identified, Scorer, as_try
 from sipbench.study.standing import Standing
@@ -52,6 +53,7 @@ class Session:
         made: Every adaptation that made a state.
         done: Every finished attempt by its place in the design, with how it ended.
         records: Those of them that are needed again: adapt attempts, and those without a grade.
+        wait: What waits for the declared delay before T2; None if nothing does.
     """
 
     directory: StudyDirectory
@@ -63,10 +65,31 @@ class Session:
     made: dict[StateKey, AdaptationRecord]
     done: dict[Slot, Status] = field(default_factory=dict)
     records: dict[Slot, RunRecord] = field(default_factory=dict)
+    wait: T2Wait | None = None
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether there is something left to do, and all of it waits for the declared delay before T2."""
+        plan, wait = self.design.plan, self.wait
+        left: list[Slot | Step] = [
+            *(slot for slot in plan.slots if slot not in self.done),
+            *(step for step in plan.steps if step.key not in self.made),
+        ]
+        return bool(left) and wait is not None and all(map(wait.holds, left))
+
+    @property
+    def waiting(self) -> int:
+        """Attempts that wait for the declared delay before T2."""
+        wait = self.wait
+        if wait is None:
+            return 0
+        return sum(wait.is_waiting(slot) for slot in self.design.plan.slots if slot not in self.done)
 
     def add(self, slot: Slot, record: RunRecord, *, earlier: bool = False) -> None:
         """Take note of a finished attempt; ``earlier`` if another session made it."""
         self.done[slot] = record.status
+        if self.wait is not None:
+            self.wait.add(slot, record)
         if slot.split is Split.ADAPT or record.status.is_missing:
             self.records[slot] = record
         self.standing.add(record, earlier=earlier)
@@ -96,8 +119,13 @@ def declared_at(directory: StudyDirectory) -> str | None:
     return selection.declared_at if isinstance(selection, Preregistered) else None
 
 
-def take_up(directory: StudyDirectory, design: Design) -> Session:
+def take_up(directory: StudyDirectory, design: Design, *, clock: Clock = utc_now) -> Session:
     """Begin or resume a study in a directory that this process holds.
+
+    Args:
+        directory: Where it stands.
+        design: The study.
+        clock: Says what time it is, for the declared delay before T2.
 
     Raises:
         StudyError: Another study stands here, or this one has changed since it was begun.
@@ -127,6 +155,7 @@ def take_up(directory: StudyDirectory, design: Design) -> Session:
         Standing.of(design),
         Spending(seconds_before=history.seconds),
         made,
+        wait=t2_wait(design, clock),
     )
     session.states.discard_leftovers()
     session.states.check_all()
@@ -183,6 +212,7 @@ def _read(session: Session) -> None:
             again.append(record)
         else:
             session.add(slot, record, earlier=True)
+    again = _not_over(session, again, places)
     found = {name for name, who in places.items() if who.slot in session.done}
     lost = session.history.finished.difference(found, (record.run_id for record in again))
     if lost:
@@ -225,7 +255,22 @@ def is_tried_again(session: Session, slot: Slot, record: RunRecord) -> bool:
     """Whether the next session takes a finished attempt back, to try it again."""
     learned = slot.split is Split.ADAPT and StateKey(slot.arm, slot.repeat, slot.phase) in session.made
     # Who wants no second try wants none in another session either.
-    return record.status.is_retried and session.design.config.retries > 0 and not learned
+    over = session.wait is not None and session.wait.is_over(slot)
+    return record.status.is_retried and session.design.config.retries > 0 and not (learned or over)
+
+
+def _not_over(
+    session: Session, again: Sequence[RunRecord], places: Mapping[str, Identified]
+) -> list[RunRecord]:
+    """Those that are tried again once it is known whose T1 is over."""
+    if session.wait is None:
+        return list(again)
+    slots = [places[record.run_id].slot for record in again]
+    still = session.wait.take_up(session.made, zip(slots, again, strict=True))
+    for slot, record in zip(slots, again, strict=True):
+        if slot not in still:
+            session.add(slot, record, earlier=True)
+    return [record for slot, record in zip(slots, again, strict=True) if slot in still]
 
 
 def _reopen(session: Session, again: Sequence[RunRecord]) -> None:

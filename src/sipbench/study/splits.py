@@ -122,11 +122,12 @@ def exposure(loaded: LoadedStudy, manifest: SplitManifest, arms: Sequence[ArmSha
         *(("adaptation",) if manifest.adapt_t2 else ()),
         *(("drift",) if manifest.drift else ()),
     )
-    by = config.t2.by if config.t2.by is not None else possible
+    delay: tuple[Exposure, ...] = ("delay",) if config.t2.delay is not None else ()
+    by = config.t2.by if config.t2.by is not None else delay or possible
     if not by:
         raise SplitError(
             f"{loaded.where(('phases',))}: phases: T2 follows a second adaptation or comes on drift tasks, "
-            "and the splits have neither adapt_t2 nor drift tasks; add some, or drop T2"
+            "and the splits have neither adapt_t2 nor drift tasks; add some, declare a `t2.delay`, or drop T2"
         )
     if "drift" in by and not manifest.drift:
         raise SplitError(f"{loaded.where(('t2', 'by'))}: t2.by: drift is empty; add drift tasks, or drop it")
@@ -135,4 +136,4 @@ def exposure(loaded: LoadedStudy, manifest: SplitManifest, arms: Sequence[ArmSha
             f"{loaded.where(('t2', 'by'))}: t2.by: adapt_t2 is empty, so arm '{learning[0]}' has nothing to "
             "learn from a second time; add tasks, or drop it"
         )
-    return tuple(dict.fromkeys(by))
+    return tuple(dict.fromkeys((*delay, *by)))

@@ -42,6 +42,8 @@ class Standing:
         spent: What attempts and adaptations cost by now, in the study's cost unit, as far as known.
         spent_unknown: Of how many attempts the cost is unknown.
         stopping: Why no further attempt is started, if so.
+        held: Attempts that wait for the declared delay before T2.
+        due: When they may begin, in words, once nothing else is left to do.
     """
 
     name: str
@@ -57,6 +59,8 @@ class Standing:
     spent: float = 0.0
     spent_unknown: int = 0
     stopping: str | None = None
+    held: int = 0
+    due: str | None = None
     _means: RunningMeans = field(default_factory=RunningMeans)
     _made: Counter[tuple[Phase, Split]] = field(default_factory=Counter)
     _start: float = field(default_factory=time.monotonic)
@@ -114,7 +118,7 @@ class Standing:
 
     @property
     def seconds_left(self) -> float | None:
-        """What the rest will take at the pace of this session; None while that is a guess."""
+        """What the rest will take at the pace of this session, without what is held; None while a guess."""
         if self._now < _LEAST_ATTEMPTS:
             return None
-        return (self.planned - self.made) * self.seconds / self._now
+        return max(0, self.planned - self.made - self.held) * self.seconds / self._now

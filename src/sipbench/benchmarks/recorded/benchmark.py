@@ -33,6 +33,7 @@ class RecordedBenchmark(Benchmark):
     options: RecordedOptions
 
     engine = "recorded attempts"
+    recorded = True
     normalization = "The recorded score, in [0, 1], as it stands."
 
     def __init__(self, options: RecordedOptions, *, base: Path) -> None:

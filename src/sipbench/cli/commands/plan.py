@@ -118,6 +118,8 @@ def _document(design: Design) -> dict[str, Any]:
             for found in design.violations
         ],
         "allowed": list(config.allow),
+        "order": design.order.document(),
+        "t2_delay": config.t2.delay,
         "sources": dict(design.loaded.sources),
     }
 
@@ -148,6 +150,16 @@ def _print(design: Design) -> None:
         console.print(f"Rule {found.rule}: {allowed}: {found}", markup=False, soft_wrap=True)
     if not design.violations:
         console.print("Split rules: all kept", markup=False)
+    console.print(f"Order: {design.order.words()}", markup=False, soft_wrap=True)
+    delay = config.t2.waits
+    if delay is not None and design.benchmark.recorded:
+        console.print("T2: recorded attempts have their own times; nothing is waited for", markup=False)
+    elif delay is not None:
+        console.print(
+            f"T2: {delay.words()}; `sip run` ends before it, says when, and goes on then",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _counted(number: int, noun: str) -> str:

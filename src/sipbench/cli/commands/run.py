@@ -44,7 +44,9 @@ def run_command(
 ) -> None:
     """Run a study, or what is left of it, and print the comparison table.
 
-    Exits with 0 when all is done, 1 when attempts are missing, 130 when interrupted.
+    Where T2 has a delay, it says when T2 is due and ends; the same command goes on then. It never waits.
+
+    Exits with 0 when all is done, 1 when attempts are missing or T2 is not due, 130 when interrupted.
     """
     settings = {
         "concurrency": concurrency,
@@ -87,8 +89,9 @@ def _say(result: StudyResult, *, quiet: bool) -> None:
 
     for problem in result.problems:
         sys.stderr.write(f"{printable(problem)}\n")
-    if result.missing:
-        sys.stderr.write(f"{result.missing} of {result.planned} attempts are missing; {_what_next(result)}\n")
+    missing = result.missing - result.waiting
+    if missing:
+        sys.stderr.write(f"{missing} of {result.planned} attempts are missing; {_what_next(result)}\n")
     if not quiet:
         sys.stderr.write(f"Study: {result.folder}\n")
 
@@ -97,7 +100,7 @@ def _what_next(result: StudyResult) -> str:
     if not result.settled:
         return "the same command goes on with them"
     why = "they are not tried again (no retries are wanted, or an adaptation learned from them)"
-    if result.settled == result.missing:
+    if result.settled == result.missing - result.waiting:
         return why
     return f"{result.settled} stay so: {why}; the same command goes on with the others"
 
@@ -111,5 +114,7 @@ def _document(result: StudyResult) -> dict[str, Any]:
         "problems": list(result.problems),
         "stopped": result.stopped,
         "interrupted": result.interrupted,
+        "due_at": result.due_at,
+        "waiting": result.waiting,
         "summary": None if result.summary is None else result.summary.document(),
     }
