@@ -87,3 +87,22 @@ def test_it_learns_from_the_trajectories_of_adapt_attempts_and_finds_nothing_els
         said = found.read_text(encoding="utf-8")
         assert [number for number in range(8) if f"cancel order {number}" in said] == []
         assert "earlier study" not in said
+
+
+def test_a_benchmark_that_cannot_serve_skills_says_so_when_it_is_planned(tmp_path: Path) -> None:
+    skill = tmp_path / "skills" / "lake-depth"
+    skill.mkdir(parents=True)
+    text = "---\nname: lake-depth\ndescription: Use when a lake is deep.\n---\n"
+    (skill / "SKILL.md").write_text(text, encoding="utf-8")
+    served = {"kind": "skills", "path": "skills", "through": "mcp"}
+    document = {
+        "name": "served",
+        "benchmark": {"name": "synth"},
+        "agent": {"name": "enumerative-search"},
+        "arms": {"f": {"path_type": "frozen"}, "s": {"path_type": "external", "adaptation": served}},
+        "analysis": {"sesoi": 0.1},
+    }
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    done = shell("sip plan study.yaml", tmp_path)
+    assert done.returncode == 2
+    assert "arms.s.adaptation: benchmark 'synth' gives skills as files alone; drop `through`" in done.stderr

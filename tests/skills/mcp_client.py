@@ -41,8 +41,8 @@ class DirectoryRequest(types.Request[DirectoryParams, Literal["resources/directo
     params: DirectoryParams
 
 
-def stdio(folder: Path) -> StdioServerParameters:
-    return StdioServerParameters(command=sys.executable, args=[*COMMAND, str(folder)])
+def stdio(folder: Path, *arguments: str) -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=[*COMMAND, str(folder), *arguments])
 
 
 def connect(target: Any) -> Client:

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from sipbench.errors import ConfigError, SkillError
+from sipbench.protocol.digests import file_digest, skill_digest
+from sipbench.skills.mcp.log import read_served_log
 from sipbench.skills.mcp.served import ServedSkills
 from sipbench.skills.mcp.server import Door
 from tests.skills.made import skill, text
@@ -64,15 +66,15 @@ def http(folder: Path, *arguments: str, token: str | None = None) -> Iterator[st
             process.communicate(timeout=30)
 
 
-def drive(folder: Path, transport: str, work: Callable[[Any], Any]) -> None:
+def drive(folder: Path, transport: str, work: Callable[[Any], Any], *arguments: str) -> None:
     async def run(target: Any) -> None:
         async with connect(target) as client:
             await work(client)
 
     if transport == "stdio":
-        asyncio.run(run(stdio(folder)))
+        asyncio.run(run(stdio(folder, *arguments)))
     else:
-        with http(folder) as address:
+        with http(folder, *arguments) as address:
             asyncio.run(run(address))
 
 
@@ -209,6 +211,48 @@ def test_the_digest_of_a_skill_is_that_of_its_pin(shared_data: Callable[..., Pat
         digests = {item["uri"]: item["digest"] for item in entry["resources"]}
         assert digests[uri] == pins[entry["frontmatter"]["name"]]
     assert len(served.uris()) == len(pins) == 166
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_what_is_served_is_written_down_once(folder: Path, tmp_path: Path, transport: str) -> None:
+    log = tmp_path / "served.jsonl"
+
+    async def work(client: Any) -> None:
+        for _ in range(2):
+            (entry, *_) = await list_skills(client)
+            await get_skill(client, entry["uri"])
+            await read(client, f"{BASE}/inner/SKILL.md")
+            await read(client, f"{BASE}/data.bin")
+
+    drive(folder, transport, work, "--log", str(log))
+    lines = list(read_served_log(log))
+    events = [(line["event"], line.get("name"), line.get("file")) for line in lines]
+    assert [event for event in events if event[0] != "connected"] == [
+        ("started", None, None),
+        ("listed", "lake-depth", None),
+        ("listed", "inner", None),
+        ("listed", "lake-volume", None),
+        ("described", "lake-depth", None),
+        ("read", "inner", f"{BASE}/inner/SKILL.md"),
+        ("read", "lake-depth", f"{BASE}/data.bin"),
+    ]
+    assert (("connected", None, None) in events) == (transport == "http")
+    inner = next(line for line in lines if line["event"] == "read" and line["name"] == "inner")
+    assert inner["digest"] == inner["file_digest"] == file_digest(folder / "lake-depth/inner/SKILL.md")
+    depth = next(line for line in lines if line["event"] == "described")
+    files = [path for path in (folder / "lake-depth").rglob("*") if path.is_file()]
+    assert depth["tree_digest"] == skill_digest(
+        (path.relative_to(folder / "lake-depth").as_posix(), file_digest(path).removeprefix("sha256:"))
+        for path in files
+    )
+
+
+def test_a_log_that_cannot_be_written_is_one_line(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, *COMMAND, str(folder), "--log", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert ended.returncode != 0
+    assert "--log" in ended.stderr
+    assert "cannot be written" in ended.stderr
 
 
 class TestServed:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sipbench.benchmarks.base import Options
+from sipbench.protocol.agent_state import Through
 from sipbench.protocol.records import Usage, UsageSource
 from sipbench.protocol.vocabulary import PathType, Phase
 
@@ -82,6 +83,11 @@ class Adaptation(ABC):
         """Make the adaptation from an instance of ``Options``; relative paths start from ``base``."""
         self.options = options
         self.base = base
+
+    @property
+    def through(self) -> Through:
+        """How the skills that it makes reach the agent; the benchmark is asked whether it can do that."""
+        return "files"
 
     @property
     def path(self) -> PathType:

@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from sipbench.errors import ConfigError
+from sipbench.protocol.agent_state import Through
 from sipbench.protocol.digests import json_digest
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.records import SkillRef, Usage, UsageSource
@@ -223,6 +225,15 @@ class Benchmark(ABC):
         Raises:
             ConfigError: Unknown agent, model or argument.
         """
+
+    def check_delivery(self, agent: Agent, through: Through) -> None:
+        """Refuse to give skills to an agent in a way that is not possible here.
+
+        Raises:
+            ConfigError: It is not, and what is.
+        """
+        if through != "files":
+            raise ConfigError(f"benchmark '{self.name}' gives skills as files alone; drop `through`")
 
     def preflight(self) -> None:
         """Check before the first attempt that attempts can run at all.

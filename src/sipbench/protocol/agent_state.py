@@ -7,6 +7,7 @@
     memory/                                     files that the agent may read
     prompt.md                                   advice that the agent is pointed to
     checkpoint.json                             the model to use instead of the agent's own
+    delivery.json                               how the skills reach the agent, where not as files
 
 Everything is optional, an empty state is the agent as it came. What a benchmark cannot give to an
 agent it refuses; other names belong to the benchmark that wrote them.
@@ -14,7 +15,7 @@ agent it refuses; other names belong to the benchmark that wrote them.
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -23,12 +24,15 @@ from sipbench.protocol.records import Digest, Name
 __all__ = [
     "AGENT_STATE_VERSION",
     "CHECKPOINT",
+    "DELIVERY",
     "MEMORY",
     "PROMPT",
     "SKILLS",
     "SKILL_FILE",
     "TASK_SKILLS",
     "CheckpointChoice",
+    "SkillDelivery",
+    "Through",
 ]
 
 AGENT_STATE_VERSION = "1.0.0"
@@ -38,9 +42,27 @@ TASK_SKILLS = "task-skills"
 MEMORY = "memory"
 PROMPT = "prompt.md"
 CHECKPOINT = "checkpoint.json"
+DELIVERY = "delivery.json"
 
 SKILL_FILE = "SKILL.md"
 """The file that makes a folder a skill."""
+
+
+type Through = Literal["files", "mcp"]
+"""How skills reach an agent: as folders before it, or served by the Skills extension of MCP."""
+
+
+class SkillDelivery(BaseModel):
+    """The document in ``delivery.json``; without it skills are files.
+
+    Attributes:
+        skills: How they reach the agent.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Annotated[str, StringConstraints(pattern=r"^1\.\d{1,6}\.\d{1,6}$")] = AGENT_STATE_VERSION
+    skills: Through
 
 
 class CheckpointChoice(BaseModel):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import fields
@@ -144,17 +145,7 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
     def _validate_definition(self) -> None:
         """Nothing is refused here: see the module's docstring."""
 
-    @override
-    def _validate_gpu_support(self) -> None:
-        """Refused in `start`."""
-
-    @override
-    def _validate_tpu_support(self) -> None:
-        """Refused in `start`."""
-
-    @override
-    def _validate_windows_support(self) -> None:
-        """Refused in `start`."""
+    _validate_gpu_support = _validate_tpu_support = _validate_windows_support = _validate_definition
 
     @override
     async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
@@ -317,6 +308,12 @@ class BwrapEnvironment(BaseEnvironment):  # type: ignore[misc]
             raise RuntimeError(f"Command timed out after {timeout_sec} seconds") from error
         out, err = done.text()
         return ExecResult(stdout=out, stderr=err, return_code=done.code)
+
+    async def listen(self, port: int) -> socket.socket:
+        """Open a listening socket on the box's own loopback, for a process outside of it to serve."""
+        if self._choice.network_mode is Mode.HOST and not self._network_disabled:
+            raise EngineError("it has the host's network and no loopback of its own; use network: proxy")
+        return await self._running().listen(port)
 
     # -- files --------------------------------------------------------------------------------
 

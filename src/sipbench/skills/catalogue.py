@@ -21,6 +21,7 @@ __all__ = [
     "Entry",
     "Filters",
     "Hit",
+    "Index",
     "catalogue",
     "catalogue_document",
     "find",
@@ -129,31 +130,50 @@ class Hit:
     score: float
 
 
-def find(query: str, entries: Sequence[Entry], *, top: int = 10) -> list[Hit]:
-    """The skills whose words fit best, best first; those without any word of the query are left out.
+class Index:
+    """A catalogue that can be searched.
 
     Args:
-        query: Words.
         entries: The catalogue.
-        top: At most this many.
 
     Raises:
         MissingExtraError: ``bm25s`` is not installed.
     """
-    try:
-        import bm25s
-    except ModuleNotFoundError:
-        raise MissingExtraError("searching skills", "skills") from None
-    corpus = [_words(entry) for entry in entries]
-    known = {word for words in corpus for word in words}
-    asked = [word for word in dict.fromkeys(_WORD.findall(query.lower())) if word in known]
-    if not asked:
-        return []
-    index = bm25s.BM25()
-    index.index(corpus, show_progress=False)
-    scores = index.get_scores(asked)
-    order = sorted(range(len(entries)), key=lambda at: (-float(scores[at]), entries[at].name))
-    return [Hit(entries[at], float(scores[at])) for at in order[:top] if scores[at] > 0]
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        try:
+            import bm25s
+        except ModuleNotFoundError:
+            raise MissingExtraError("searching skills", "skills") from None
+        self._entries = entries
+        corpus = [_words(entry) for entry in entries]
+        self._known = {word for words in corpus for word in words}
+        self._index = bm25s.BM25()
+        if self._known:
+            self._index.index(corpus, show_progress=False)
+
+    def find(self, query: str, *, top: int = 10) -> list[Hit]:
+        """The skills whose words fit best, best first; those without any word of the query are left out.
+
+        Of equal scores the name decides.
+
+        Args:
+            query: Words.
+            top: At most this many.
+        """
+        asked = [word for word in dict.fromkeys(_WORD.findall(query.lower())) if word in self._known]
+        if not asked:
+            return []
+        scores = self._index.get_scores(asked)
+        order = sorted(
+            range(len(self._entries)), key=lambda at: (-float(scores[at]), self._entries[at].name, at)
+        )
+        return [Hit(self._entries[at], float(scores[at])) for at in order[:top] if scores[at] > 0]
+
+
+def find(query: str, entries: Sequence[Entry], *, top: int = 10) -> list[Hit]:
+    """One search in a catalogue; see :class:`Index`."""
+    return Index(entries).find(query, top=top)
 
 
 def _words(entry: Entry) -> list[str]:

@@ -86,6 +86,8 @@ def _arm(loaded: LoadedStudy, benchmark: Benchmark, name: str, given: ArmConfig)
         )
     except ConfigError as error:
         raise loaded.error(str(error), "arms", name, "agent") from None
+    if adaptation is not None:
+        _check_delivery(loaded, benchmark, name, agent, adaptation)
     chosen = (kind, options) if adaptation is not None and kind is not None else None
     return Arm(
         name=name,
@@ -99,6 +101,18 @@ def _arm(loaded: LoadedStudy, benchmark: Benchmark, name: str, given: ArmConfig)
         ),
         identity=ArmIdentity(agent.digest, given.path_type, chosen, config.seed + given.seed),
     )
+
+
+def _check_delivery(
+    loaded: LoadedStudy, benchmark: Benchmark, name: str, agent: Agent, adaptation: Adaptation
+) -> None:
+    try:
+        guarded(
+            f"benchmark '{benchmark.name}'",
+            lambda: benchmark.check_delivery(agent, adaptation.through),
+        )
+    except ConfigError as error:
+        raise loaded.error(str(error), "arms", name, "adaptation") from None
 
 
 def _agent(choice: AgentChoice, limits: LimitsConfig) -> Agent:

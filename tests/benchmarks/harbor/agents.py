@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from harbor.agents.capabilities import AgentCapabilities
 from harbor.agents.installed.base import NonZeroAgentExitCodeError
 
 from sipbench.sandbox.harbor_env import BwrapEnvironment
+
+CLIENT = Path(__file__).parent / "mcp_program.py"
 
 
 class Plain(BaseAgent):
@@ -109,3 +112,40 @@ class Unmakeable(Plain):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("no such model")
+
+
+class OverMcp(Plain):
+    """Runs a program in the environment that speaks MCP to the server it was given, with the SDK's client."""
+
+    capabilities = AgentCapabilities(mcp_servers=True, mcp_http_headers=True)
+
+    def __init__(self, *args: Any, does: str = "reads", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.does = does
+
+    @staticmethod
+    def name() -> str:
+        return "over-mcp"
+
+    async def setup(self, environment: Any) -> None:
+        await environment.upload_file(CLIENT, "/opt/mcp_program.py")
+
+    async def run(self, instruction: str, environment: Any, context: Any) -> None:
+        server = next((server for server in self.mcp_servers if server.name == "skills"), None)
+        if server is None or self.does == "nothing":
+            return
+        variables = {"SERVER": server.url}
+        for name, variable in self.mcp_header_env.refs.get(server.name, {}).items():
+            variables["HEADER"] = f"{name}={variable}"
+        done = await environment.exec(
+            f"{sys.executable} /opt/mcp_program.py {self.does}", env=variables | self.mcp_header_env.env
+        )
+        (Path(self.logs_dir) / "client.txt").write_text(f"{done.stdout}\n{done.stderr}", encoding="utf-8")
+        if done.return_code != 0:
+            raise NonZeroAgentExitCodeError(done.stderr or "")
+
+
+class OverMcpWithoutHeaders(OverMcp):
+    """The same, without a way to send headers."""
+
+    capabilities = AgentCapabilities(mcp_servers=True)

@@ -111,7 +111,7 @@ def test_a_task_gets_the_skills_that_it_ships_itself_and_only_those(engine: Engi
     for task, name in enumerate(("one", "two")):
         attempt = engine.attempt("Skillful", PathType.EXTERNAL, tmp_path / "state", task)
         assert (attempt.reward, names(attempt.skills_given)) == (1.0, [f"of-{name}"])
-    with pytest.raises(EngineError, match="zero: ships no skills"):
+    with pytest.raises(EngineError, match="zero: no skills were chosen"):
         engine.attempt("Skillful", PathType.EXTERNAL, tmp_path / "state", 2)
 
 

@@ -9,6 +9,7 @@
 ``state``      what an agent state means here: skills, files, another model
 ``agents``     agents by Harbor's names or by the path of a class
 ``sandboxes``  where attempts run
+``served``     skills through MCP: a server beside the attempt
 ``exposure``   which skills an agent has before it
 ``trial``      one Harbor trial
 ``attempt``    what came of it, as a study records it

@@ -81,6 +81,7 @@ def agent_config(
     skills: Sequence[Path] = (),
     variables: dict[str, str] | None = None,
     seed: tuple[str, int] | None = None,
+    servers: Sequence[Any] = (),
 ) -> Any:
     """Harbor's configuration of the agent of one attempt.
 
@@ -91,6 +92,7 @@ def agent_config(
         skills: Folders of skills that Harbor is to give to it.
         variables: The agent's environment variables; ``${NAME}`` is the host's value.
         seed: Name of an argument and its value.
+        servers: Harbor's configurations of MCP servers that it is to have.
     """
     from harbor import TrialAgentConfig
 
@@ -109,6 +111,7 @@ def agent_config(
         kwargs=arguments,
         env=dict(variables or {}),
         skills=[str(path) for path in skills],
+        mcp_servers=list(servers),
         override_timeout_sec=timeout,
     )
 

@@ -39,7 +39,7 @@ def attempt_of(ran: Ran, setup: Setup, state: AgentState, grading: Grading, *, s
         error_type=outcome.error_type,
         error_message=outcome.error_message,
         skills_given=ran.given,
-        skills_opened=opened_skills(ran.files, ran.given),
+        skills_opened=ran.opened if setup.serving else opened_skills(ran.files, ran.given),
         metadata={"harbor": {**details(ran.files, outcome), **_exposure(ran, setup, state)}},
         overrides=_who(ran, setup, seed),
     )
@@ -63,7 +63,9 @@ def _with_exposure(outcome: Outcome, ran: Ran, state: AgentState) -> Outcome:
 
 def _exposure(ran: Ran, setup: Setup, state: AgentState) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if setup.skills:
+    if setup.serving:
+        found["skills_by"] = "mcp"
+    elif setup.skills:
         found["skills_by"] = "harbor" if setup.injected else "image"
     if state.placed:
         found["placed"] = [{"place": str(item.place), "digest": item.digest} for item in state.placed]

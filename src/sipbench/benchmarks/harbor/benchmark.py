@@ -15,6 +15,7 @@ from sipbench.benchmarks.harbor import agents, sandboxes
 from sipbench.benchmarks.harbor.attempt import attempt_of
 from sipbench.benchmarks.harbor.engine import harbor_version, load_harbor
 from sipbench.benchmarks.harbor.options import HarborOptions
+from sipbench.benchmarks.harbor.served import check_served, plan_serving
 from sipbench.benchmarks.harbor.state import AgentState, read_state
 from sipbench.benchmarks.harbor.tasks import FamilyRule, TaskFolder, find_tasks, read_task, refuse
 from sipbench.benchmarks.harbor.tree import made_folder
@@ -23,6 +24,7 @@ from sipbench.benchmarks.harbor.upstream import upstream_digests
 from sipbench.benchmarks.harbor.variant import copied_places, variant
 from sipbench.errors import EngineError
 from sipbench.importers.harbor.outcome import Grading
+from sipbench.protocol.agent_state import Through
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.vocabulary import PathType, Phase, Split
 from sipbench.splits.build import SplitOptions, build_splits
@@ -135,6 +137,13 @@ class HarborBenchmark(Benchmark):
         if path_type is not PathType.ORACLE:
             self._checked[agent.digest] = agent
 
+    def check_delivery(self, agent: Agent, through: Through) -> None:
+        """Refuse to serve skills to an agent that takes no servers, or into a sandbox without a door."""
+        if through == "mcp":
+            serves = self.sandbox == sandboxes.BWRAP or ":" in self.sandbox
+            load_harbor()
+            check_served(agent, serves, self.sandbox)
+
     def preflight(self) -> None:
         """Ask the sandbox and the agents' models whether attempts can begin."""
         load_harbor()
@@ -172,10 +181,11 @@ class HarborBenchmark(Benchmark):
     ) -> tuple[Setup, AgentState]:
         folder = self._unchanged(task)
         state = read_state(context.state.absolute(), folder.path.name, self.base)
-        if state.for_tasks and not state.skills:
-            raise EngineError(f"{task.id}: ships no skills, so there are none to give; use `exclude`")
+        if state.unserved and not state.skills:
+            raise EngineError(f"{task.id}: no skills were chosen for it; leave it out with `exclude`")
         shipped = path_type is PathType.ORACLE
-        inject = shipped or self._injects(context.agent, folder, state)
+        serving = None if shipped else plan_serving(state, context.agent, context.workdir)
+        inject = shipped or serving is not None or self._injects(context.agent, folder, state)
         target = folder.path
         if not shipped:
             # In the attempt's own folder for as long as it runs: it holds the tests and the solution.
@@ -186,8 +196,9 @@ class HarborBenchmark(Benchmark):
             context.agent,
             path_type,
             model=state.model,
-            skills=tuple(state.skills.values()) if inject else (),
-            variables=self.options.agent_environment,
+            skills=tuple(state.skills.values()) if inject and serving is None else (),
+            variables=self.options.agent_environment | (serving.variables() if serving else {}),
+            servers=(serving.server(),) if serving else (),
             seed=(named, seed) if named else None,
         )
         setup = Setup(
@@ -200,6 +211,7 @@ class HarborBenchmark(Benchmark):
             injected=inject,
             places=None if shipped else skills_places(folder.config, copied_places(folder)),
             placed=state.placed,
+            serving=serving,
         )
         return setup, state
 

@@ -6,18 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sipbench.benchmarks.harbor.tree import read_text
 from sipbench.errors import EngineError
 from sipbench.protocol.agent_state import (
     CHECKPOINT,
+    DELIVERY,
     MEMORY,
     PROMPT,
     SKILL_FILE,
     SKILLS,
     TASK_SKILLS,
     CheckpointChoice,
+    SkillDelivery,
 )
 from sipbench.protocol.digests import file_digest, skill_digest, tree_digest
 from sipbench.protocol.records import SkillRef
@@ -30,7 +32,7 @@ PROMPT_PLACE = PurePosixPath("/runtime/prompt.md")
 """Where the prompt lies in the environment."""
 
 _NAMED = 20
-_KNOWN = (SKILLS, TASK_SKILLS, MEMORY, PROMPT, CHECKPOINT)
+_KNOWN = (SKILLS, TASK_SKILLS, MEMORY, PROMPT, CHECKPOINT, DELIVERY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,19 @@ class AgentState:
 
     Attributes:
         skills: Their folders by name, sorted.
-        for_tasks: Whether the state holds skills that tasks ship, of which this task may have none.
+        unserved: Whether the state holds skills for tasks, and nothing about this one.
         placed: What is put into the environment beside them.
         model: The model to use; None for the agent's own.
         nothing: Whether the state is empty.
+        through_mcp: Whether the skills are served rather than put there.
     """
 
     skills: Mapping[str, Path] = field(default_factory=dict)
-    for_tasks: bool = False
+    unserved: bool = False
     placed: tuple[Placed, ...] = ()
     model: str | None = None
     nothing: bool = True
+    through_mcp: bool = False
 
     def refs(self) -> dict[str, SkillRef]:
         """Each skill, by its name, with the digests of its ``SKILL.md`` and of all its files."""
@@ -94,10 +98,11 @@ def read_state(state: Path, task_folder: str, base: Path) -> AgentState:
     skills = dict(_skills(own)) | dict(_skills(shipped / task_folder))
     return AgentState(
         skills=dict(sorted(skills.items())),
-        for_tasks=shipped.is_dir(),
+        unserved=shipped.is_dir() and not (shipped / task_folder).is_dir(),
         placed=tuple(_placed(state)),
         model=_model(state / CHECKPOINT, base),
         nothing=not names,
+        through_mcp=_delivery(state / DELIVERY) == "mcp",
     )
 
 
@@ -136,13 +141,21 @@ def _placed(state: Path) -> Iterator[Placed]:
 def _model(path: Path, base: Path) -> str | None:
     if not path.is_file():
         return None
+    choice = _document(path, CheckpointChoice)
+    return choice.model if choice.path is None else str((base / choice.path).resolve())
+
+
+def _delivery(path: Path) -> str:
+    return _document(path, SkillDelivery).skills if path.is_file() else "files"
+
+
+def _document[Model: BaseModel](path: Path, model: type[Model]) -> Model:
     try:
-        choice = CheckpointChoice.model_validate_json(read_text(path), strict=True)
+        return model.model_validate_json(read_text(path), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         reason = first["msg"].removeprefix("Value error, ")
         raise EngineError(
-            f"{CHECKPOINT} of the agent state: {where + ': ' if where else ''}{reason}"
+            f"{path.name} of the agent state: {where + ': ' if where else ''}{reason}"
         ) from None
-    return choice.model if choice.path is None else str((base / choice.path).resolve())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sipbench.benchmarks.harbor.exposure import NotExposedError, look, verdict
+from sipbench.benchmarks.harbor.served import Server, Serving, exposure, start_server
 from sipbench.benchmarks.harbor.state import Placed
 from sipbench.errors import EngineError, RecordError
 from sipbench.importers.harbor.trial import TrialFiles, read_trial
@@ -37,6 +38,7 @@ class Setup:
         places: Folders of the environment that skills may lie in; None: nobody looks, the task is run as it
             came.
         placed: Files that are put into the environment.
+        serving: How the skills are served, where they are not put there.
     """
 
     task: Path
@@ -48,6 +50,7 @@ class Setup:
     injected: bool = True
     places: Sequence[str] | None = ()
     placed: Sequence[Placed] = ()
+    serving: Serving | None = None
 
 
 @dataclass(slots=True)
@@ -57,12 +60,14 @@ class Ran:
     Attributes:
         files: What it left on disk.
         given: The skills that the agent had; None if it never came that far.
-        refused: Why the agent was not let begin; None if it was.
+        refused: Why the agent was not let begin, or why nobody knows what it had; None if neither.
+        opened: The skills that it opened, where that is known without its trajectory.
     """
 
     files: TrialFiles
     given: tuple[SkillRef, ...] | None = None
     refused: str | None = None
+    opened: tuple[SkillRef, ...] | None = None
 
 
 async def run_trial(setup: Setup) -> Ran:
@@ -98,32 +103,54 @@ async def run_trial(setup: Setup) -> Ran:
     except RecordError as error:
         raise EngineError(str(error)) from None
     finally:
+        await check.after()
         _forget_loggers(setup.name)
-    return Ran(files, check.given, check.refused)
+    return Ran(files, check.given, check.refused, check.opened)
 
 
 class _Check:
-    """Puts files in place and looks at what the agent has, once, right before it begins."""
+    """Puts files in place, looks at what the agent has, and serves skills, once, right before it begins."""
 
     def __init__(self, setup: Setup, trial: Any) -> None:
         self._setup = setup
         self._environment = trial.agent_environment
+        self._begun = False
+        self._server: Server | None = None
         self.given: tuple[SkillRef, ...] | None = None
+        self.opened: tuple[SkillRef, ...] | None = None
         self.refused: str | None = None
 
     async def before_agent(self, _event: Any) -> None:
-        if self.given is not None:
-            return  # a later step of the same task: the agent has begun
+        if self._begun:
+            return  # a later step of the same task
+        self._begun = True
         for placed in self._setup.placed:
             await self._put(placed)
         if self._setup.places is None:
             return
         found = await look(self._environment, self._setup.places)
+        serving = self._setup.serving
         try:
-            self.given = verdict(found, self._setup.skills, configured=self._setup.injected)
+            there = {} if serving else self._setup.skills
+            given = verdict(found, there, configured=self._setup.injected)
+            if serving is None:
+                self.given = given
+            else:
+                self._server = await start_server(self._environment, serving)
         except NotExposedError as error:
             self.refused = str(error)
             raise
+
+    async def after(self) -> None:
+        """Stop serving, and read what was served."""
+        serving, server, self._server = self._setup.serving, self._server, None
+        if serving is None or server is None:
+            return
+        self.refused = await server.stop() or self.refused
+        try:
+            self.given, self.opened = exposure(serving.log, self._setup.skills)
+        except NotExposedError as error:
+            self.refused = str(error)
 
     async def _put(self, placed: Placed) -> None:
         environment, place = self._environment, placed.place

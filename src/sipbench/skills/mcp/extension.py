@@ -7,6 +7,7 @@ on its low-level server, since its decorator knows one MIME type for all resourc
 from __future__ import annotations
 
 import base64
+import hashlib
 import mimetypes
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
 from sipbench.errors import SkillError
+from sipbench.skills.mcp.log import ServedLog
 from sipbench.skills.mcp.served import SCHEME, ServedSkills
 
 __all__ = [
@@ -97,12 +99,19 @@ class SkillsExtension(Extension):
     Args:
         served: The skills.
         scope: Who may keep a result: ``private`` where a token is asked for.
+        log: Where it is written down what was served; None for nowhere.
     """
 
     identifier = EXTENSION
 
-    def __init__(self, served: ServedSkills, scope: Literal["public", "private"] = "public") -> None:
+    def __init__(
+        self,
+        served: ServedSkills,
+        scope: Literal["public", "private"] = "public",
+        log: ServedLog | None = None,
+    ) -> None:
         self.served = served
+        self.log = log
         self.caching: dict[str, Any] = {"ttl_ms": _TTL_MS, "cache_scope": scope}
         # Bytes and digests have to be of one moment: a client that keeps one of them would see a forgery.
         self.now: dict[str, Any] = {"ttl_ms": 0, "cache_scope": scope}
@@ -122,7 +131,33 @@ class SkillsExtension(Extension):
     def listing(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """One page of entries; a skill that stopped to conform meanwhile is not in it."""
         uris, following = _page(list(self.served.uris()), cursor)
-        return [entry for uri in uris if (entry := self.served.entry(uri)) is not None], following
+        entries = [entry for uri in uris if (entry := self.served.entry(uri)) is not None]
+        for entry in entries:
+            self._note("listed", entry)
+        return entries, following
+
+    def reading(self, uri: str) -> bytes | None:
+        """The bytes of a served file; None where there is none, or no longer."""
+        try:
+            data = self.served.read(uri)
+        except SkillError:
+            return None
+        owner = self.served.owner(uri) if self.log is not None and data is not None else None
+        entry = self.served.entry(owner) if owner is not None else None
+        if self.log is not None and entry is not None and data is not None:
+            self.log.read(entry, uri, "sha256:" + hashlib.sha256(data).hexdigest())
+        return data
+
+    def _note(self, event: str, entry: dict[str, Any]) -> None:
+        if self.log is not None:
+            self.log.skill(event, entry)
+
+    def getting(self, uri: str) -> dict[str, Any] | None:
+        """The entry of one skill as it is now."""
+        entry = self.served.entry(uri, fresh=True)
+        if entry is not None:
+            self._note("described", entry)
+        return entry
 
     async def _list(self, context: Any, params: ListParams | None) -> ListResult:
         cursor = params.cursor if params else None
@@ -130,7 +165,7 @@ class SkillsExtension(Extension):
         return ListResult(skills=skills, next_cursor=following, **self.caching)
 
     async def _get(self, context: Any, params: GetParams) -> GetResult:
-        skill = await anyio.to_thread.run_sync(lambda: self.served.entry(params.uri, fresh=True))
+        skill = await anyio.to_thread.run_sync(self.getting, params.uri)
         if skill is None:
             raise _refused(f"no skill is served at {params.uri[:200]}")
         return GetResult(skill=skill, **self.now)
@@ -156,11 +191,13 @@ def _mime(uri: str) -> str:
     return mimetypes.guess_type(unquote(uri.rsplit("/", 1)[1]), strict=False)[0] or _OCTETS
 
 
-def make_server(served: ServedSkills, scope: Literal["public", "private"] = "public") -> MCPServer:
+def make_server(
+    served: ServedSkills, scope: Literal["public", "private"] = "public", log: ServedLog | None = None
+) -> MCPServer:
     """The server: the extension, and the same files as plain resources for hosts that do not know it."""
     from importlib.metadata import version
 
-    extension = SkillsExtension(served, scope)
+    extension = SkillsExtension(served, scope, log)
     server = MCPServer(
         "asb-skills",
         version=version("sipbench"),
@@ -171,10 +208,7 @@ def make_server(served: ServedSkills, scope: Literal["public", "private"] = "pub
 
     async def read(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        try:
-            data = await anyio.to_thread.run_sync(served.read, uri)
-        except SkillError:
-            data = None
+        data = await anyio.to_thread.run_sync(extension.reading, uri)
         if data is None:
             raise _refused(f"no file is served at {uri[:200]}")
         return types.ReadResourceResult(contents=[_contents(uri, data)], **extension.now)

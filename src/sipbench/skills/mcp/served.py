@@ -219,6 +219,15 @@ class ServedSkills:
             place = self._files.get(uri)
         return None if place is None else read_inside(*place)[0]
 
+    def owner(self, uri: str) -> str | None:
+        """The address of the skill that a file belongs to, the innermost; None where there is none."""
+        above = uri.rpartition("/")[0]
+        while above.startswith(SCHEME):
+            if f"{above}/{SKILL_FILE}" in self._skills:
+                return f"{above}/{SKILL_FILE}"
+            above = above.rpartition("/")[0]
+        return None
+
     def children(self, uri: str) -> list[tuple[str, bool]] | None:
         """(address, whether it is a folder) of what is directly in a folder, sorted; None for no folder."""
         self.load()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sipbench.errors import ConfigError, MissingExtraError
+from sipbench.skills.mcp.log import ServedLog
 from sipbench.skills.mcp.served import ServedSkills
 
 __all__ = ["Door", "http_app", "read_token", "serve_http", "serve_stdio"]
@@ -75,30 +76,39 @@ def _is_any(host: str) -> bool:
         return False
 
 
-def _server(root: Path, token: str | None) -> Any:
+def _server(root: Path, token: str | None, log: ServedLog | None) -> Any:
     served = ServedSkills(root)
     try:
         from sipbench.skills.mcp.extension import make_server
     except ModuleNotFoundError:
         raise MissingExtraError("serving skills", "mcp") from None
-    server = make_server(served, "public" if token is None else "private")
+    server = make_server(served, "public" if token is None else "private", log)
     # A client may connect while the skills are still being checked; its first listing waits.
     threading.Thread(target=served.warm, name="skills", daemon=True).start()
     return server
 
 
-def serve_stdio(root: Path) -> None:
+def serve_stdio(root: Path, log: ServedLog | None = None) -> None:
     """Serve a folder over stdin and stdout until stdin ends. Everything else is said on stderr.
+
+    Args:
+        root: The folder.
+        log: Where it is written down what was served.
 
     Raises:
         SkillError: ``root`` is no folder.
         MissingExtraError: The SDK is not installed.
     """
-    _server(root, None).run("stdio")
+    _server(root, None, log).run("stdio")
 
 
-def http_app(root: Path, door: Door) -> _App:
+def http_app(root: Path, door: Door, log: ServedLog | None = None) -> _App:
     """The ASGI application of a folder, endpoint ``/mcp``.
+
+    Args:
+        root: The folder.
+        door: Who may come in.
+        log: Where it is written down what was served.
 
     Raises:
         ConfigError: The door is open.
@@ -106,7 +116,7 @@ def http_app(root: Path, door: Door) -> _App:
         MissingExtraError: The SDK is not installed.
     """
     door.check()
-    server = _server(root, door.token)
+    server = _server(root, door.token, log)
     from mcp.server.transport_security import TransportSecuritySettings
 
     names = [*_LOOPBACK, *([] if _is_any(door.host) else [door.host]), *door.hosts]
@@ -116,6 +126,8 @@ def http_app(root: Path, door: Door) -> _App:
         allowed_origins=[*(f"http://{name}:*" for name in _LOOPBACK), *door.origins],
     )
     app: _App = server.streamable_http_app(host=door.host, transport_security=security)
+    if log is not None:
+        app = log.over(app)
     return app if door.token is None else _locked(app, door.token)
 
 
@@ -135,13 +147,14 @@ def _locked(app: _App, token: str) -> _App:
     return locked
 
 
-def serve_http(root: Path, door: Door, say: Callable[[str], None]) -> None:
+def serve_http(root: Path, door: Door, say: Callable[[str], None], log: ServedLog | None = None) -> None:
     """Serve a folder over HTTP until interrupted.
 
     Args:
         root: The folder.
         door: Who may come in.
         say: Called with the address once it is listened at.
+        log: Where it is written down what was served.
 
     Raises:
         ConfigError: The door is open, or the address is taken.
@@ -150,7 +163,7 @@ def serve_http(root: Path, door: Door, say: Callable[[str], None]) -> None:
     """
     import socket
 
-    app = http_app(root, door)
+    app = http_app(root, door, log)
     import uvicorn
 
     family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
