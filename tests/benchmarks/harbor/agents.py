@@ -149,3 +149,13 @@ class OverMcpWithoutHeaders(OverMcp):
     """The same, without a way to send headers."""
 
     capabilities = AgentCapabilities(mcp_servers=True)
+
+
+class Lists(Plain):
+    """Says which skills it finds where Harbor says that they are."""
+
+    capabilities = AgentCapabilities(skills=True)
+
+    async def run(self, instruction: str, environment: Any, context: Any) -> None:
+        found = await environment.exec(f"cd {self.skills_dir} && sha256sum */SKILL.md")
+        (Path(self.logs_dir) / "found.txt").write_text(found.stdout or "", encoding="utf-8")
