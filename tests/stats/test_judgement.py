@@ -400,6 +400,18 @@ def test_under_ten_families_the_test_must_agree() -> None:
     assert kept.p_margin is not None
 
 
+def test_under_ten_families_crossfitted_replay_can_be_judged_as_well() -> None:
+    families = [
+        r.model_copy(update={"family": f"f{int(r.task_id[-2:]) % 8}"})
+        for r in [*attempts("learner", k=4), *frozen(k=4)]
+    ]
+    said = verdict(study(families, Crossfit(rule="solved", folds=4), margin=0.4), "br")
+    assert (said.n_families, said.word) == (8, "retained")
+    assert said.p_value is not None
+    assert said.p_margin is not None
+    assert said.p_margin < 0.05
+
+
 @pytest.fixture(scope="module")
 def airline(shared_data: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> list[RunRecord]:
     """The four tau-bench trials, imported as the command does."""

@@ -8,15 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sipbench.stats.missing import (
-    Bounds,
     Gate,
     Policy,
     Tally,
     attrition,
     coverage_gate,
-    efficiency_bounds,
-    net_bounds,
-    ratio_bounds,
     sensitivity,
     tally,
 )
@@ -174,17 +170,3 @@ def test_equal_losses_are_no_attrition() -> None:
     got = attrition(one, one)
     assert (got.gap, got.p, got.flagged) == (0.0, None, False)
     assert attrition(one, counted(["x"], [1], [1], [0.0])).gap is None
-
-
-def test_bounds_of_the_metrics_made_of_others() -> None:
-    fg, br = Bounds(-0.1, 0.3, None, None), Bounds(-0.2, 0.1, None, None)
-    assert net_bounds(fg, br, 2.0) == pytest.approx((-0.1 - 0.4, 0.3))
-    assert efficiency_bounds(fg, 10.0) == pytest.approx((-0.01, 0.03))
-    assert efficiency_bounds(fg, None) is None
-    assert efficiency_bounds(fg, 0.0) is None
-    before, after = counted(["a"], [4], [3], [2.0]), counted(["a"], [4], [2], [1.0])
-    # before .5 to .75, after .25 to .75
-    assert ratio_bounds(before, after) == pytest.approx((0.25 / 0.75, 0.75 / 0.5))
-    assert ratio_bounds(counted(["a"], [4], [3], [0.0]), after) == pytest.approx((1.0, None))
-    assert ratio_bounds(counted(["a"], [4], [4], [0.0]), after) is None
-    assert ratio_bounds(before, counted(["b"], [4], [2], [1.0])) is None

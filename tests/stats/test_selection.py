@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sipbench.stats.changes import crossfit_contrast
 from sipbench.stats.selection import CROSSFIT, CROSSFIT_CR2, crossfit_retention, same_run_bias
 
 
@@ -18,6 +19,7 @@ def test_by_hand() -> None:
     assert got.estimate == pytest.approx(0.125)
     assert got.fold_sizes == (2, 2)
     assert got.weights == pytest.approx([0.5, 0.25, 0.25])
+    assert got.differences == pytest.approx([0.0, 0.5, 0.0])
     # influences: a (0 - .25)/2/2, b (.5 - .25)/2/2, c 0
     u = np.array([-0.0625, 0.0625, 0.0])
     assert got.interval is not None
@@ -99,3 +101,24 @@ def test_same_run_bias_of_the_published_airline_table() -> None:
     assert same_run_bias(0.0, 0.0) is None
     with pytest.raises(ValueError, match="pass"):
         same_run_bias(0.3, 0.4)
+
+
+def test_the_sign_flip_test_of_a_crossfitted_change_by_hand() -> None:
+    # weights .5, .25, .25 and changes 0, .5, 0: of the parts 0, .125, 0 one can be flipped,
+    # and both ways are as far from 0
+    trials = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    got = crossfit_contrast(
+        crossfit_retention(trials, trials == 1.0, [1.0, 0.5, 0.0]), ("a", "b", "c"), ("a", "b", "c"), ()
+    )
+    assert got.p is not None
+    assert (got.p.p, got.p.n_nonzero) == (1.0, 1)
+    # less a loss of .5: parts .25, .25, .125 of one sign, of which 2 of 8 flips are as far
+    assert got.flipped(0.5).p == 0.25
+
+
+def test_the_parts_of_the_tasks_add_up_to_the_crossfitted_change() -> None:
+    rng = np.random.default_rng(5)
+    trials, after = rng.integers(0, 2, (20, 3)).astype(float), rng.random(20)
+    got = crossfit_retention(trials, trials == 1.0, after)
+    assert float(np.sum(got.weights * got.differences)) == pytest.approx(got.estimate)
+    assert float(got.weights.sum()) == pytest.approx(1.0)

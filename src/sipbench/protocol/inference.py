@@ -73,15 +73,6 @@ class Adjusted(Contrast):
     p_value: Share | None = Field(default=None, description="Sign-flip test by families.")
 
 
-class MethodScope(Contrast):
-    """The change with adaptations drawn as well as tasks: a claim about the method, not these agents."""
-
-    n_adaptations: Count
-    v_task: float | None = Field(default=None, description="Variance from drawing tasks.")
-    v_adaptation: float | None = Field(default=None, description="Variance from drawing adaptations.")
-    v_residual: float | None = Field(default=None, description="Residual variance, contained in both.")
-
-
 class Attrition(_Model):
     """Whether attempts went missing unevenly: the missing share per task, after less before."""
 
@@ -95,7 +86,8 @@ class LostAttempts(_Model):
     """What attempts without a grade could change.
 
     ``complete_case`` drops them, ``errors_as_0`` counts each as 0. ``low`` and ``high`` set every one
-    to its worst and its best; the outer limits are the confidence limits of these two.
+    to its worst and its best; the outer limits are the confidence limits of these two. A ratio whose
+    denominator may be too small has no upper end: it is null, and ``reason`` begins with "unbounded".
     """
 
     complete_case: Contrast
@@ -104,10 +96,28 @@ class LostAttempts(_Model):
     high: float | None
     outer_low: float | None
     outer_high: float | None
+    reason: str | None = Field(default=None, description="Why an end or a limit is null. Since 1.2.0.")
+    sharp: bool | None = Field(
+        default=None,
+        description="Whether some scores of the lost attempts reach `low` and some `high`; if not, these two "
+        "only hold in what is possible. Null without them, and before 1.2.0.",
+    )
     coverage: Share | None = Field(description="The least counted share of planned attempts in its cells.")
     gate: Literal["verdict", "numbers", "bounds"] = Field(description="What that coverage allows.")
     attrition: tuple[Attrition, ...] = Field(
         default=(), description="Before to after; with a control also control to arm, after."
+    )
+
+
+class MethodScope(Contrast):
+    """The change with adaptations drawn as well as tasks: a claim about the method, not these agents."""
+
+    n_adaptations: Count
+    v_task: float | None = Field(default=None, description="Variance from drawing tasks.")
+    v_adaptation: float | None = Field(default=None, description="Variance from drawing adaptations.")
+    v_residual: float | None = Field(default=None, description="Residual variance, contained in both.")
+    lost: LostAttempts | None = Field(
+        default=None, description="The same with lost attempts at their worst and best. Since 1.2.0."
     )
 
 

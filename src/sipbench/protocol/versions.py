@@ -28,7 +28,7 @@ ADAPTATION_RECORD_VERSION = "1.0.0"
 JOURNAL_VERSION = "1.0.0"
 LOCK_VERSION = "1.1.0"
 RUN_RECORD_VERSION = "1.1.0"
-SUMMARY_VERSION = "1.1.0"
+SUMMARY_VERSION = "1.2.0"
 SPLITS_VERSION = "1.0.0"
 
 type Upgrade = Callable[[Mapping[str, Any]], dict[str, Any]]

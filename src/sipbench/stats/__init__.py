@@ -11,6 +11,8 @@ From attempts to a summary:
 ``adjusted``       difference in differences, and tasks by adaptations
 ``estimates``      the metrics of one row: value, sd over repeats, interval
 ``losses``         lost attempts in the metrics made of others: BR_ratio, IE, NIS
+``crossfit_lost``  lost attempts in cross-fitted replay, fold by fold
+``method_lost``    lost attempts in a claim about a method
 ``noise``          noise floors, variance parts and pass rates of a cell
 ``taskwise``       the change of each task, raw and shrunken
 ``replay``         how replay was chosen, and what that alone does to BR

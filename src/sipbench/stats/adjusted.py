@@ -74,7 +74,7 @@ def against(
             return change.contrast
         other = control.changes[metric].plain
         less = TaskMeans(other.ids, other.differences)
-        return crossfit_against(subject.arm, change, selection, less, alpha)
+        return crossfit_against(subject.arm, change, less, alpha)
     pair = change.pair
     own, theirs = subject.arm.task_means, control.arm.task_means
     before, after = ((phase, pair.split) for phase in (pair.before, pair.after))
@@ -123,7 +123,7 @@ def over_adaptations(
 
 def _column(arm: ArmTable, repeat: int, pair: Pair, *, shared: bool) -> dict[str, float]:
     before, after = (
-        _by_task(arm.repeated_means.get((phase, pair.split), {}).get(repeat, EMPTY))
+        arm.repeated_means.get((phase, pair.split), {}).get(repeat, EMPTY).by_task
         for phase in (pair.before, pair.after)
     )
     return after if shared else _less(after, before)
@@ -131,13 +131,9 @@ def _column(arm: ArmTable, repeat: int, pair: Pair, *, shared: bool) -> dict[str
 
 def _control_column(control: ArmTable, pair: Pair, *, shared: bool) -> dict[str, float]:
     before, after = (
-        _by_task(control.task_means.get((phase, pair.split), EMPTY)) for phase in (pair.before, pair.after)
+        control.task_means.get((phase, pair.split), EMPTY).by_task for phase in (pair.before, pair.after)
     )
     return after if shared else _less(after, before)
-
-
-def _by_task(means: TaskMeans) -> dict[str, float]:
-    return dict(zip(means.ids, means.means.tolist(), strict=True))
 
 
 def _less(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sipbench.stats.contrasts import Contrast, TaskMeans, cluster_labels, paired
 from sipbench.stats.means import ArmTable
 from sipbench.stats.selection import CrossFit, SolvedRule, crossfit_retention, solved_rule
 
-__all__ = ["EMPTY", "PAIRS", "Change", "Pair", "change_of", "crossfit_against"]
+__all__ = ["EMPTY", "PAIRS", "Change", "Pair", "change_of", "crossfit_against", "crossfit_contrast"]
 
 EMPTY = TaskMeans((), np.empty(0))
 
@@ -54,6 +54,7 @@ class Change:
         pairs: Repeat to (mean before, mean after, tasks), on what the repeat counts in both.
         reason: Why there is no change, if there is none.
         crossfit: The cross-fitted change, if replay was chosen so.
+        rule: When an attempt chooses its task for it.
     """
 
     pair: Pair
@@ -64,6 +65,7 @@ class Change:
     pairs: Mapping[int, tuple[float, float, int]]
     reason: str | None
     crossfit: CrossFit | None = None
+    rule: SolvedRule | None = None
 
     @property
     def means(self) -> tuple[float, float] | None:
@@ -71,14 +73,14 @@ class Change:
         if self.contrast.estimate is None:
             return None
         if self.crossfit is not None:
-            after = float(np.sum(self.crossfit.weights * _of(self.after, self.plain.ids)))
+            after = float(np.sum(self.crossfit.weights * self.after.of(self.plain.ids)))
             return after - self.contrast.estimate, after
-        before, after = (float(_of(side, self.plain.ids).mean()) for side in (self.before, self.after))
+        before, after = (float(side.of(self.plain.ids).mean()) for side in (self.before, self.after))
         return before, after
 
     def sides(self) -> tuple[Floats, Floats]:
         """Means before and after of the tasks of ``plain``, shape (n,) each."""
-        return _of(self.before, self.plain.ids), _of(self.after, self.plain.ids)
+        return self.before.of(self.plain.ids), self.after.of(self.plain.ids)
 
 
 def change_of(arm: ArmTable, pair: Pair, alpha: float, selection: ReplaySelection | None = None) -> Change:
@@ -125,43 +127,40 @@ def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: floa
         of_repeat = _fit(arm, change, rule, alpha, repeat)
         if not isinstance(of_repeat, str) and of_repeat.estimate is not None:
             cell = _in_repeat(arm, change.pair, change.pair.after, repeat)
-            after = float(np.sum(of_repeat.weights * _of(cell, _common(arm, change, repeat))))
+            after = float(np.sum(of_repeat.weights * cell.of(_common(arm, change, repeat))))
             pairs[repeat] = (after - of_repeat.estimate, after, of_repeat.n)
     return Change(
         change.pair,
-        _as_contrast(fitted, plain.ids, plain.differences, plain.families, plain.unpaired),
+        crossfit_contrast(fitted, plain.ids, plain.families, plain.unpaired),
         change.plain,
         change.before,
         change.after,
         pairs,
         None if fitted.estimate is not None else fitted.reason,
         fitted if fitted.estimate is not None else None,
+        rule if fitted.estimate is not None else None,
     )
 
 
-def crossfit_against(
-    arm: ArmTable, change: Change, selection: Crossfit, less: TaskMeans, alpha: float
-) -> Contrast:
+def crossfit_against(arm: ArmTable, change: Change, less: TaskMeans, alpha: float) -> Contrast:
     """The cross-fitted change less another change of each task, such as the control arm's.
 
     Args:
         arm: The adapted arm, whose trials choose.
         change: Its own change.
-        selection: The rule.
         less: What to subtract from each task; tasks without it enter nothing.
         alpha: One minus the level.
     """
-    rule = solved_rule(selection.rule) or SolvedRule()
-    minus = dict(zip(less.ids, less.means.tolist(), strict=True))
+    rule = change.rule or SolvedRule()
+    minus = less.by_task
     keep = [i for i, task in enumerate(change.plain.ids) if task in minus]
     ids = tuple(change.plain.ids[i] for i in keep)
     amount = np.asarray([minus[task] for task in ids])
-    fitted = _fit(arm, change, rule, alpha, tasks=(ids, _of(change.after, ids) - amount))
+    fitted = _fit(arm, change, rule, alpha, tasks=(ids, change.after.of(ids) - amount))
     if isinstance(fitted, str):
         return _nothing(change.plain, fitted)
-    differences = change.plain.differences[keep] - amount
     families = tuple(change.plain.families[i] for i in keep)
-    return _as_contrast(fitted, ids, differences, families, change.plain.unpaired)
+    return crossfit_contrast(fitted, ids, families, change.plain.unpaired)
 
 
 def _fit(
@@ -178,19 +177,17 @@ def _fit(
         ids = change.plain.ids if repeat is None else _common(arm, change, repeat)
         pair = change.pair
         cell = change.after if repeat is None else _in_repeat(arm, pair, pair.after, repeat)
-        tasks = ids, _of(cell, ids)
+        tasks = ids, cell.of(ids)
     ids, after = tasks
     if trials.scores.shape[1] < 2 or not ids:
         return "cross-fitting needs two attempts of a replay task before"
-    position = {task: i for i, task in enumerate(trials.ids)}
-    rows = [position[task] for task in ids]
-    scores, observed = trials.scores[rows], trials.observed[rows]
+    rows = trials.of(ids)
     return crossfit_retention(
-        scores,
-        scores >= rule.score,
+        rows.scores,
+        rows.scores >= rule.score,
         after,
         cluster_labels(ids, arm.families),
-        observed=observed,
+        observed=rows.counted,
         alpha=alpha,
     )
 
@@ -206,16 +203,25 @@ def _in_repeat(arm: ArmTable, pair: Pair, phase: Phase, repeat: int) -> TaskMean
     return arm.repeated_means.get((phase, pair.split), {}).get(repeat, EMPTY)
 
 
-def _as_contrast(
+def crossfit_contrast(
     fitted: CrossFit,
     ids: tuple[str, ...],
-    differences: Floats,
     families: tuple[str, ...],
     unpaired: tuple[str, ...],
+    *,
+    test: bool = True,
 ) -> Contrast:
-    """A cross-fitted change in the form of the others; it has no sign-flip test."""
+    """A cross-fitted change in the form of the others, on the tasks that a fold selects.
+
+    Args:
+        fitted: The change.
+        ids: The tasks that it was fitted on.
+        families: Their cluster labels.
+        unpaired: Tasks counted on one side only.
+        test: Whether to flip signs.
+    """
     keep = np.flatnonzero(fitted.weights)
-    return Contrast(
+    found = Contrast(
         fitted.estimate,
         fitted.interval,
         fitted.reason,
@@ -223,10 +229,12 @@ def _as_contrast(
         fitted.n,
         fitted.n_families,
         tuple(ids[i] for i in keep),
-        differences[keep],
+        fitted.differences[keep],
         tuple(families[i] for i in keep),
         unpaired,
+        fitted.weights[keep],
     )
+    return replace(found, p=found.flipped()) if test and keep.size else found
 
 
 def _nothing(plain: Contrast, reason: str) -> Contrast:
@@ -236,8 +244,3 @@ def _nothing(plain: Contrast, reason: str) -> Contrast:
 def _without(change: Change, reason: str) -> Change:
     nothing = _nothing(change.plain, reason)
     return Change(change.pair, nothing, change.plain, change.before, change.after, {}, reason)
-
-
-def _of(means: TaskMeans, ids: tuple[str, ...]) -> Floats:
-    position = {task: i for i, task in enumerate(means.ids)}
-    return means.means[[position[task] for task in ids]] if ids else np.empty(0)

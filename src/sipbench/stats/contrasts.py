@@ -47,6 +47,16 @@ class TaskMeans:
         if len(set(self.ids)) != len(self.ids):
             raise ValueError("a task id occurs twice; average the attempts of a task first")
 
+    @property
+    def by_task(self) -> dict[str, float]:
+        """Task id to mean."""
+        return dict(zip(self.ids, self.means.tolist(), strict=True))
+
+    def of(self, ids: Sequence[str]) -> Floats:
+        """The means of some tasks, in their order, shape (len(ids),); each must be one of these."""
+        known = self.by_task
+        return np.asarray([known[task] for task in ids], dtype=np.float64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
@@ -64,6 +74,7 @@ class Contrast:
         differences: After minus before, per paired task, shape (n,).
         families: Cluster label of each paired task, shape (n,).
         unpaired: Ids counted on one side only, sorted; they enter nothing.
+        weights: Share of each task in the estimate, shape (n,), sums to 1; None: all alike.
     """
 
     estimate: float | None
@@ -76,6 +87,19 @@ class Contrast:
     differences: Floats
     families: tuple[str, ...]
     unpaired: tuple[str, ...]
+    weights: Floats | None = None
+
+    def flipped(self, shift: float = 0.0) -> SignFlip:
+        """The sign-flip test of "the estimand is ``-shift``".
+
+        What is flipped for a family is its part of the estimate plus ``shift``. Where tasks
+        weigh differently (cross-fitting) that part has mean 0 under the null and need not be
+        symmetric, so the test is approximate there.
+        """
+        moved = self.differences + shift
+        if self.weights is not None:
+            moved = moved * self.weights * moved.size
+        return sign_flip(moved, self.families)
 
 
 def task_means(ids: Sequence[str], scores: ArrayLike) -> TaskMeans:
@@ -183,7 +207,7 @@ def linear_contrast(
         seed: Seed of the drawn sign flips.
         test: Whether to flip signs; drawing flips takes longer than all the rest.
     """
-    cells = [dict(zip(cell.ids, cell.means.tolist(), strict=True)) for cell in (*plus, *minus)]
+    cells = [cell.by_task for cell in (*plus, *minus)]
     if not cells:
         raise ValueError("a contrast needs at least one cell")
     # Sorted, so that the order of rows cannot reach the last bits or the drawn flips.

@@ -5,16 +5,18 @@ from __future__ import annotations
 from sipbench.protocol import inference as model
 from sipbench.protocol.settings import CostUnit
 from sipbench.stats.contrasts import Contrast, MethodMean
-from sipbench.stats.intervals import Interval
-from sipbench.stats.missing import Attrition, Sensitivity, coverage_gate
+from sipbench.stats.intervals import Estimated, Interval
+from sipbench.stats.missing import Attrition, Bounds, Sensitivity, coverage_gate
 from sipbench.stats.ratio import JointRegion
 
 __all__ = [
     "contrast_entry",
+    "estimated_entry",
     "gain_and_cost_entry",
     "interval_entry",
     "lost_entry",
     "method_entry",
+    "sensitivity_entry",
 ]
 
 
@@ -32,7 +34,7 @@ def interval_entry(interval: Interval | None) -> model.Interval | None:
     )
 
 
-def contrast_entry(found: Contrast) -> model.Contrast:
+def contrast_entry(found: Contrast | MethodMean) -> model.Contrast:
     """A contrast."""
     return model.Contrast(
         value=found.estimate,
@@ -43,16 +45,13 @@ def contrast_entry(found: Contrast) -> model.Contrast:
     )
 
 
-def method_entry(found: MethodMean | None) -> model.MethodScope | None:
-    """A mean over tasks and adaptations."""
+def method_entry(found: MethodMean | None, lost: Sensitivity | None, gate: float) -> model.MethodScope | None:
+    """A mean over tasks and adaptations, and what lost attempts could change in it."""
     if found is None:
         return None
     return model.MethodScope(
-        value=found.estimate,
-        interval=interval_entry(found.interval),
-        reason=found.reason,
-        n_tasks=found.n,
-        n_families=found.n_families,
+        **dict(contrast_entry(found)),
+        lost=sensitivity_entry(lost, gate),
         n_adaptations=found.n_seeds,
         v_task=found.v_task,
         v_adaptation=found.v_seed,
@@ -60,28 +59,56 @@ def method_entry(found: MethodMean | None) -> model.MethodScope | None:
     )
 
 
-def lost_entry(
-    lost: Sensitivity | None, gaps: tuple[Attrition, ...], gate: float
+def estimated_entry(found: Estimated) -> model.Contrast:
+    """A value that is made of contrasts, such as a ratio; its tasks are theirs."""
+    return model.Contrast(value=found.estimate, interval=interval_entry(found.interval), reason=found.reason)
+
+
+def sensitivity_entry(
+    lost: Sensitivity | None, gate: float, gaps: tuple[Attrition, ...] = ()
 ) -> model.LostAttempts | None:
-    """What lost attempts could change.
+    """What lost attempts could change in a contrast.
 
     Args:
-        lost: The headline under every policy.
-        gaps: Attrition of its cells.
+        lost: It under every policy; None without it.
         gate: Coverage from which a verdict is allowed.
+        gaps: Attrition of its cells.
     """
     if lost is None:
         return None
-    bounds = lost.bounds
+    complete, errors = contrast_entry(lost.complete_case), contrast_entry(lost.errors_as_0)
+    return lost_entry(complete, errors, lost.bounds, lost.coverage, gate, gaps)
+
+
+def lost_entry(
+    complete: model.Contrast,
+    errors: model.Contrast,
+    bounds: Bounds | None,
+    coverage: float | None,
+    gate: float,
+    gaps: tuple[Attrition, ...] = (),
+) -> model.LostAttempts:
+    """What lost attempts could change.
+
+    Args:
+        complete: The value without them.
+        errors: The value with each of them as 0.
+        bounds: What it can be whatever they would have scored; None if that cannot be told.
+        coverage: The least coverage of its cells.
+        gate: Coverage from which a verdict is allowed.
+        gaps: Attrition of its cells.
+    """
     return model.LostAttempts(
-        complete_case=contrast_entry(lost.complete_case),
-        errors_as_0=contrast_entry(lost.errors_as_0),
+        complete_case=complete,
+        errors_as_0=errors,
         low=bounds.low if bounds else None,
         high=bounds.high if bounds else None,
         outer_low=bounds.outer_low if bounds else None,
         outer_high=bounds.outer_high if bounds else None,
-        coverage=lost.coverage,
-        gate=coverage_gate(lost.coverage, gate).value,
+        reason=bounds.reason if bounds else None,
+        sharp=bounds.sharp if bounds else None,
+        coverage=coverage,
+        gate=coverage_gate(coverage, gate).value,
         attrition=tuple(
             model.Attrition(gap=gap.gap, p_value=gap.p, n_tasks=gap.n, flagged=gap.flagged) for gap in gaps
         ),

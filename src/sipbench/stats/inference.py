@@ -18,7 +18,9 @@ from sipbench.stats.adjusted import Subject, against, merged_families, over_adap
 from sipbench.stats.changes import Change, Pair
 from sipbench.stats.contrasts import Contrast, MethodMean
 from sipbench.stats.control import shares_before
-from sipbench.stats.entries import contrast_entry, interval_entry, lost_entry, method_entry
+from sipbench.stats.crossfit_lost import crossfit_sensitivity
+from sipbench.stats.entries import contrast_entry, interval_entry, method_entry, sensitivity_entry
+from sipbench.stats.method_lost import method_sensitivity
 from sipbench.stats.missing import Attrition, Sensitivity, attrition, sensitivity
 from sipbench.stats.noise import floor_of
 from sipbench.stats.power import detectable
@@ -39,6 +41,7 @@ class Finding:
         lost: The headline under every policy for lost attempts; None where it has no task.
         gaps: Attrition: before to after, and control to arm.
         method: The headline with adaptations drawn as well as tasks; None without two.
+        method_lost: The same under every policy for lost attempts; None without it.
         attempts: Mean counted attempts per task before and after.
         floor: What doing nothing gives.
         tasks: The change of each task.
@@ -51,6 +54,7 @@ class Finding:
     lost: Sensitivity | None
     gaps: tuple[Attrition, ...]
     method: MethodMean | None
+    method_lost: Sensitivity | None
     attempts: tuple[float, float] | None
     floor: model.NoiseFloor | None
     tasks: model.TaskChanges | None
@@ -66,6 +70,10 @@ class Finding:
         if self.change.crossfit is not None:
             reason = "cross-fitted replay supports claims about these agents, not about the method"
         return MethodMean(head.estimate, None, reason, head.n, head.n_families, 1)
+
+    def claimed_lost(self, settings: AnalysisSettings) -> Sensitivity | None:
+        """What a verdict judges, under every policy for lost attempts."""
+        return self.lost if settings.scope == "agent" else self.method_lost
 
     def detectable(self, settings: AnalysisSettings) -> float | None:
         """The effect that what is claimed, with the noise that it has, had the wanted power to find."""
@@ -83,8 +91,8 @@ class Finding:
         )
         return {
             "adjusted": self._adjusted(),
-            "method": method_entry(self.method),
-            "lost": lost_entry(self.lost, self.gaps, settings.coverage_gate),
+            "method": method_entry(self.method, self.method_lost, settings.coverage_gate),
+            "lost": sensitivity_entry(self.lost, settings.coverage_gate, self.gaps),
             "detectable": effect,
             "noise_floor": self.floor,
             "tasks": self.tasks,
@@ -128,26 +136,40 @@ def find(
     shared = shared and other is not None
     sides = (subject,) if other is None else (subject, other)
     attempts = _attempts(subject, change.pair, other if shared and other else subject)
+    method = over_adaptations(subject, other, change, alpha, shared=shared)
+    method_lost = None
+    if method is not None and method.estimate is not None:
+        method_lost = method_sensitivity(subject, other, metric, method, alpha, shared=shared)
     return Finding(
         change=change,
         headline=headline,
         control=other.arm.identity[2] if other is not None else None,
         shared_before=shared,
-        lost=_lost(sides, change.pair, alpha, shared=shared) if headline.estimate is not None else None,
+        lost=_lost(sides, metric, headline, alpha, shared=shared),
         gaps=_gaps(sides, change.pair, alpha),
-        method=over_adaptations(subject, other, change, alpha, shared=shared),
+        method=method,
+        method_lost=method_lost,
         attempts=attempts,
         floor=_floor(subject, control, change.pair, headline.n, attempts, alpha),
         tasks=task_changes(subject.arm, change),
     )
 
 
-def _lost(sides: Sequence[Subject], pair: Pair, alpha: float, *, shared: bool) -> Sensitivity | None:
+def _lost(
+    sides: Sequence[Subject], metric: str, headline: Contrast, alpha: float, *, shared: bool
+) -> Sensitivity | None:
+    if headline.estimate is None:
+        return None
+    own, *rest = sides
+    change = own.changes[metric]
+    # With shared attempts before, the headline of cross-fitted replay is a plain difference.
+    if change.rule is not None and not shared:
+        return crossfit_sensitivity(own, rest[0] if rest else None, metric, headline, change.rule, alpha)
+    pair = change.pair
     before, after = ((phase, pair.split) for phase in (pair.before, pair.after))
     keys = (after,) if shared else (after, before)
     if any(key not in side.tallies for side in sides for key in keys):
         return None
-    own, *rest = sides
     plus, minus = [own.tallies[after]], [] if shared else [own.tallies[before]]
     for control in rest:
         minus.append(control.tallies[after])

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from sipbench.protocol import inference as model
 from sipbench.protocol.manifest import ReplaySelection, SameRun
 from sipbench.protocol.settings import AnalysisSettings
@@ -19,7 +17,6 @@ from sipbench.stats.inference import Finding
 from sipbench.stats.intervals import t_p_value
 from sipbench.stats.missing import coverage_gate
 from sipbench.stats.multiplicity import holm
-from sipbench.stats.signflip import sign_flip
 from sipbench.stats.verdicts import (
     AGREE_FAMILIES,
     Evidence,
@@ -141,28 +138,25 @@ def judge(
 def _evidence(
     finding: Finding, settings: AnalysisSettings, margin: float | None, void: str | None
 ) -> Evidence:
-    claim, head, lost = finding.claimed(settings), finding.headline, finding.lost
+    claim, head, lost = finding.claimed(settings), finding.headline, finding.claimed_lost(settings)
     few = claim.n_families < AGREE_FAMILIES
     return Evidence(
         interval=claim.interval,
         n_families=claim.n_families,
-        gate=coverage_gate(lost.coverage if lost else None, settings.coverage_gate),
+        gate=coverage_gate(finding.lost.coverage if finding.lost else None, settings.coverage_gate),
         reason=claim.reason or finding.change.reason,
         p=head.p.p if head.p else None,
         p_margin=_p_margin(finding, margin) if few and margin is not None else None,
         attrition=any(gap.flagged for gap in finding.gaps),
-        # A cross-fitted change has no bounds: what is bounded is the change of all candidates.
-        worst=lost.low.interval if lost and finding.change.crossfit is None else None,
-        best=lost.high.interval if lost and finding.change.crossfit is None else None,
+        worst=lost.low.interval if lost else None,
+        best=lost.high.interval if lost else None,
         void=void,
     )
 
 
 def _p_margin(finding: Finding, margin: float) -> float | None:
     head = finding.headline
-    if head.p is None:
-        return None
-    return sign_flip(np.asarray(head.differences) + margin, head.families).p
+    return None if head.p is None else head.flipped(margin).p
 
 
 def _held_to_holm(found: Verdict, p_holm: float | None, alpha: float) -> Verdict:

@@ -6,7 +6,7 @@ the order of the rows cannot change the last digit of a mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,17 +87,29 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trials:
-    """Counted attempts as a table.
+    """Attempts as a table: the j-th attempt of a task in the order of repeat and attempt, lost or not.
 
     Attributes:
         ids: Tasks, sorted, n of them.
-        scores: Score of each attempt, shape (n, k), 0 where there is none.
-        observed: Whether there is one, shape (n, k).
+        scores: What each attempt counts with, shape (n, k), 0 where there is none or it is lost.
+        graded: Whether it has a grade, shape (n, k).
+        counted: Whether it has one or is the agent's own error, shape (n, k).
+        planned: Whether there is an attempt at all, shape (n, k).
     """
 
     ids: tuple[str, ...]
     scores: Floats
-    observed: NDArray[np.bool_]
+    graded: NDArray[np.bool_]
+    counted: NDArray[np.bool_]
+    planned: NDArray[np.bool_]
+
+    def of(self, ids: Sequence[str]) -> Trials:
+        """The rows of some tasks, in their order; each must be one of these."""
+        position = {task: i for i, task in enumerate(self.ids)}
+        rows = [position[task] for task in ids]
+        return Trials(
+            tuple(ids), self.scores[rows], self.graded[rows], self.counted[rows], self.planned[rows]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +168,7 @@ class ArmTable:
         return found
 
     def trials(self, phase: Phase, split: Split, repeat: int | None = None) -> Trials:
-        """The counted attempts of each task as a table, in the order of repeat and attempt.
+        """The attempts of each task as a table, in the order of repeat and attempt.
 
         Args:
             phase: The phase.
@@ -166,13 +178,15 @@ class ArmTable:
         chosen = (pl.col("phase") == phase.value) & (pl.col("benchmark_split") == split.value)
         if repeat is not None:
             chosen &= pl.col("repeat") == repeat
-        cell = self._counted().filter(chosen).with_columns(pl.col("task_id").cast(pl.String))
+        cell = self.frame.filter(chosen).with_columns(pl.col("task_id").cast(pl.String))
         cell = cell.sort("task_id", "repeat", "attempt_index", "seed", "run_id")
         ids, sizes = np.unique(cell["task_id"].to_numpy(), return_counts=True)
-        scores = np.zeros((ids.size, int(sizes.max(initial=0))))
-        observed = np.arange(scores.shape[1]) < sizes[:, np.newaxis]
-        scores[observed] = cell["value"].to_numpy()
-        return Trials(tuple(ids.tolist()), scores, observed)
+        planned = np.arange(int(sizes.max(initial=0))) < sizes[:, np.newaxis]
+        scores, graded, counted = np.zeros(planned.shape), planned.copy(), planned.copy()
+        scores[planned] = cell["value"].fill_null(0.0).to_numpy()
+        graded[planned] = cell["score"].is_not_null().to_numpy()
+        counted[planned] = cell["value"].is_not_null().to_numpy()
+        return Trials(tuple(ids.tolist()), scores, graded, counted, planned)
 
     def labelled(self, phase: Phase, split: Split) -> tuple[Floats, Ints, Ints]:
         """Score, task number and repeat of each counted attempt, shape (attempts,) each.

@@ -21,7 +21,7 @@ from enum import StrEnum
 import numpy as np
 
 from sipbench.stats._arrays import Floats, Ints
-from sipbench.stats.contrasts import Contrast, TaskMeans, cluster_labels, linear_contrast
+from sipbench.stats.contrasts import Contrast, MethodMean, TaskMeans, cluster_labels, linear_contrast
 from sipbench.stats.intervals import Interval, clustered_t, t_p_value
 
 COVERAGE_GATE = 0.90
@@ -163,12 +163,16 @@ class Bounds:
         high: Estimate with every null at its best.
         outer_low: Lower confidence limit of ``low``, or None.
         outer_high: Upper confidence limit of ``high``, or None.
+        reason: Why one of them is None, in words; it begins with "unbounded" where there is no limit.
+        sharp: Whether some lost grades reach each end; else the ends only hold them in.
     """
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     outer_low: float | None
     outer_high: float | None
+    reason: str | None = None
+    sharp: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,14 +187,16 @@ class Sensitivity:
         high: Nulls at their best.
         coverage: Least share of planned attempts in the primary set over the cells;
             None if a cell has none planned.
+        sharp: Whether some lost grades reach ``low`` and some ``high``.
     """
 
-    complete_case: Contrast
-    primary: Contrast
-    errors_as_0: Contrast
-    low: Contrast
-    high: Contrast
+    complete_case: Contrast | MethodMean
+    primary: Contrast | MethodMean
+    errors_as_0: Contrast | MethodMean
+    low: Contrast | MethodMean
+    high: Contrast | MethodMean
     coverage: float | None
+    sharp: bool = True
 
     @property
     def bounds(self) -> Bounds | None:
@@ -203,6 +209,8 @@ class Sensitivity:
             self.high.estimate,
             below.low if below else None,
             above.high if above else None,
+            None if below and above else self.low.reason or self.high.reason,
+            self.sharp,
         )
 
 
@@ -241,8 +249,7 @@ def sensitivity(
             test=test,
         )
 
-    shares = [cell.coverage for cell in (*plus, *minus)]
-    least = None if any(share is None for share in shares) else min(s for s in shares if s is not None)
+    least = least_coverage((*plus, *minus))
     primary = under(Policy.PRIMARY, Policy.PRIMARY, test=test)
     if all(np.array_equal(cell.graded, cell.planned) for cell in (*plus, *minus)):
         return Sensitivity(primary, primary, primary, primary, primary, least)
@@ -254,6 +261,13 @@ def sensitivity(
         under(Policy.HIGH, Policy.LOW),
         least,
     )
+
+
+def least_coverage(cells: Sequence[Tally]) -> float | None:
+    """The least coverage of some cells; None if one of them has none planned."""
+    shares = [cell.coverage for cell in cells]
+    known = [share for share in shares if share is not None]
+    return min(known) if known and len(known) == len(shares) else None
 
 
 def coverage_gate(coverage: float | None, gate: float = COVERAGE_GATE, floor: float = COVERAGE_FLOOR) -> Gate:
@@ -320,38 +334,12 @@ def attrition(
     return Attrition(mean.estimate, mean.interval, p, mean.n, flagged)
 
 
-def ratio_bounds(before: Tally, after: Tally) -> tuple[float, float | None] | None:
-    """Bounds of the ratio of mean scores after / before; an upper None means none exists.
-
-    ``[lo(after)/hi(before), hi(after)/lo(before)]`` over the tasks planned in both;
-    None without such a task or if even the highest ``before`` is 0.
-    """
-    common = set(before.ids) & set(after.ids)
-    low0, high0 = (_mean_over(before.means(p), common) for p in (Policy.LOW, Policy.HIGH))
-    low1, high1 = (_mean_over(after.means(p), common) for p in (Policy.LOW, Policy.HIGH))
-    if low0 is None or high0 is None or low1 is None or high1 is None or high0 == 0.0:
-        return None
-    return low1 / high0, (high1 / low0 if low0 > 0.0 else None)
-
-
-def net_bounds(fg: Bounds, br: Bounds, lam: float = 1.0) -> tuple[float, float]:
-    """Bounds of ``NIS = FG - lambda * max(0, -BR)``, which rises with both parts."""
-    return fg.low - lam * max(0.0, -br.low), fg.high - lam * max(0.0, -br.high)
-
-
-def efficiency_bounds(fg: Bounds, mean_cost: float | None) -> tuple[float, float] | None:
-    """Bounds of IE, gain per unit of learning cost; None if the cost is unknown or 0."""
-    if not mean_cost:
-        return None
-    return fg.low / mean_cost, fg.high / mean_cost
+def below_eps(mean: float, eps: float) -> str:
+    """Why a ratio has no upper bound: lost T0 attempts may leave nothing to divide by."""
+    return f"unbounded above: with lost attempts at 0 the mean T0 score is {mean:.3g}, below eps = {eps:g}"
 
 
 def _missing_shares(cell: Tally) -> dict[str, float]:
     keep = np.flatnonzero(cell.planned)
     shares = cell.missing[keep] / cell.planned[keep]
     return dict(zip((cell.ids[i] for i in keep), shares.tolist(), strict=True))
-
-
-def _mean_over(means: TaskMeans, ids: set[str]) -> float | None:
-    values = [m for i, m in zip(means.ids, means.means.tolist(), strict=True) if i in ids]
-    return float(np.mean(values)) if values else None

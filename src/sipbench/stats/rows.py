@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sipbench.errors import RecordError
 from sipbench.protocol.settings import AnalysisSettings, StudyContext
@@ -37,6 +38,7 @@ from sipbench.stats.noise import floor_of, pass_rates, variance_parts
 from sipbench.stats.replay import expected_bias, selection_entry
 from sipbench.stats.spending import Spent, evaluation_cost, learning_cost
 from sipbench.stats.tallies import tallies
+from sipbench.stats.timing import interleaving, last_score, t2_delay, timing_warnings
 
 __all__ = ["make_rows"]
 
@@ -85,9 +87,9 @@ def make_rows(
         for subject, plan, identity in zip(subjects, planned, phases, strict=True)
     ]
     controls = {id(arm.control.arm) for arm in made if arm.control.arm is not None}
-    after_holm = _after_holm(made, settings)
+    after_holm, end = _after_holm(made, settings), last_score(arms)
     return tuple(
-        _row(arm, settings, context, after_holm.get(id(arm)), spent, compared=id(arm.table) in controls)
+        _row(arm, settings, context, after_holm.get(id(arm)), spent, end, compared=id(arm.table) in controls)
         for arm in made
     )
 
@@ -145,6 +147,7 @@ def _row(
     context: StudyContext,
     p_holm: float | None,
     spent: Mapping[str, Spent],
+    end: datetime | None,
     *,
     compared: bool,
 ) -> Row:
@@ -168,7 +171,7 @@ def _row(
         claims=claims,
     )
     later = learning_cost(table, unit, spent[name], path_type, Phase.T2) if unit else None
-    return Row(
+    row = Row(
         arm=name,
         benchmark_name=benchmark,
         benchmark_version=version,
@@ -183,11 +186,14 @@ def _row(
         metrics=metrics,
         gain_and_cost=_gain_and_cost(arm, settings),
         learning_cost=arm.cost,
+        interleaving=interleaving(table, arm.control.arm),
+        delay=t2_delay(table, arm.planned, context.delay, end),
         later_learning_cost=later,
         evaluation_cost=evaluation_cost(table, unit) if unit else None,
         main_table=not any(warning.keeps_out for warning in warnings),
         warnings=warnings,
     )
+    return row.model_copy(update={"warnings": (*row.warnings, *timing_warnings(row))})
 
 
 def _judged(
@@ -213,11 +219,10 @@ def _judged(
             update["verdict"] = judge(judged, name, selection, settings, void)
         found[name] = getattr(plain, name).model_copy(update=update)
     fg, br = arm.findings["fg"], arm.findings["br"]
-    cost = arm.cost.value if arm.cost is not None else None
     adjusted = {"ie": _adjusted_efficiency(arm, settings), "nis": _adjusted_net(arm, settings)}
     lost = {
         "br_ratio": lost_ratio(arm.subject, br, settings),
-        "ie": lost_efficiency(fg, cost, settings),
+        "ie": lost_efficiency(fg, _costs(arm), settings),
         "nis": lost_net(fg, br, settings),
     }
     for name, losses in lost.items():

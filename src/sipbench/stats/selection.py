@@ -44,6 +44,8 @@ class CrossFit:
         fold_sizes: Tasks selected in each fold, ``|S_j|``, all folds.
         weights: Share of each task in the estimate, shape (tasks given,), sums to 1: the
             estimand weights tasks by their chance of being selected.
+        differences: Mean change of each task over the folds that select it, shape (tasks
+            given,), 0 where none does; the estimate is its mean by ``weights``.
     """
 
     estimate: float | None
@@ -54,6 +56,7 @@ class CrossFit:
     per_fold: tuple[float, ...]
     fold_sizes: tuple[int, ...]
     weights: Floats
+    differences: Floats
 
 
 def crossfit_retention(
@@ -96,19 +99,31 @@ def crossfit_retention(
     others = known.sum(axis=1, keepdims=True) - known
     chosen = chosen & known & (others > 0)
     rest = (scores.sum(axis=1, keepdims=True) - scores) / np.maximum(others, 1)
+    return fold_means(y1[:, np.newaxis] - rest, chosen, group(families, y1.size), alpha)
+
+
+def fold_means(r: Floats, chosen: Flags, by_family: Families, alpha: float) -> CrossFit:
+    """The mean over folds of the mean of ``r`` over the tasks that each selects, with its interval.
+
+    Args:
+        r: What is averaged, shape (n tasks, k folds), finite.
+        chosen: Which tasks each fold selects, shape (n, k); a fold without one enters nothing.
+        by_family: Membership of the n tasks.
+        alpha: One minus the level.
+    """
     sizes = chosen.sum(axis=0)
     used = sizes > 0
     fold_sizes = tuple(int(size) for size in sizes)
     if not used.any():
-        none = np.zeros(y1.size)
-        return CrossFit(None, None, "no fold selects a task", 0, 0, (), fold_sizes, none)
-    chosen, counts = chosen[:, used], sizes[used]
-    r = (y1[:, np.newaxis] - rest)[:, used]
-    per_fold = np.sum(np.where(chosen, r, 0.0), axis=0) / counts
+        none = np.zeros(r.shape[0])
+        return CrossFit(None, None, "no fold selects a task", 0, 0, (), fold_sizes, none, none)
+    picked, counts, values = chosen[:, used], sizes[used], r[:, used]
+    per_fold = np.sum(np.where(picked, values, 0.0), axis=0) / counts
     estimate = float(per_fold.mean())
-    influence = np.where(chosen, (r - per_fold) / counts, 0.0).mean(axis=1)
-    weights = (chosen / counts).mean(axis=1)
-    by_family = group(families, y1.size)
+    influence = np.where(picked, (values - per_fold) / counts, 0.0).mean(axis=1)
+    weights = (picked / counts).mean(axis=1)
+    share = np.where(picked, values / counts, 0.0).mean(axis=1)
+    differences = np.divide(share, weights, out=np.zeros_like(share), where=weights > 0.0)
     interval, reason = _interval(estimate, influence, weights, by_family, float(counts.mean()) - 1.0, alpha)
     return CrossFit(
         estimate,
@@ -119,6 +134,7 @@ def crossfit_retention(
         tuple(per_fold.tolist()),
         fold_sizes,
         weights,
+        differences,
     )
 
 

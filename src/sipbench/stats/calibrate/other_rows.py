@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from sipbench.stats._arrays import Floats
+from sipbench.stats._arrays import Floats, group
 from sipbench.stats.calibrate.row import Figure, Hits, Row
-from sipbench.stats.calibrate.worlds import AIRLINE, U_SHAPED, means, world
+from sipbench.stats.calibrate.worlds import AIRLINE, U_SHAPED, means, trials, world
+from sipbench.stats.crossfit_lost import crossfit_bound
 from sipbench.stats.intervals import Interval, clustered_t, t_interval
+from sipbench.stats.losses import ratio_bounds
+from sipbench.stats.means import Trials
 from sipbench.stats.missing import Policy, Tally, attrition, sensitivity
 from sipbench.stats.passk import pass_hat_k
 from sipbench.stats.ratio import improvement_efficiency, joint_region, net_improvement
+from sipbench.stats.selection import SolvedRule, crossfit_retention
 
 
 def fieller_ratio(rng: np.random.Generator, reps: int) -> Row:
@@ -95,10 +99,7 @@ def lost_failures(rng: np.random.Generator, reps: int) -> Row:
         after = Tally(ids, planned, planned - gone, planned * 0, later.astype(np.float64))
         got = sensitivity([after], [before])
         bounds = got.bounds
-        if bounds is not None and bounds.outer_low is not None and bounds.outer_high is not None:
-            outer.add(Interval(bounds.outer_low, bounds.outer_high, 0.95, "outer"), 0.0)
-        else:
-            outer.add(None, 0.0)
+        outer.add(_limits(bounds.outer_low, bounds.outer_high) if bounds is not None else None, 0.0)
         complete.add(got.complete_case.interval, 0.0)
         flagged += attrition(before, after).flagged
     figures = (
@@ -108,6 +109,39 @@ def lost_failures(rng: np.random.Generator, reps: int) -> Row:
     without = (Figure("coverage of complete cases", complete.share, 0.95),)
     settings = f"{n} tasks, {k} trials, no change, {lost:.0%} of attempts lost at T1, all failures"
     return Row("bounds", settings, reps, figures, Policy.COMPLETE_CASE.value, without)
+
+
+def lost_before(rng: np.random.Generator, reps: int) -> Row:
+    """Outer limits of BR_ratio and cross-fitted BR when T0 failures are lost, against complete cases."""
+    n, k, lost = 60, 4, 0.12
+    ids = tuple(f"t{i:02d}" for i in range(n))
+    none, planned, rule, alone = np.zeros(n, np.int64), np.full(n, k), SolvedRule(), group(None, n)
+    ratio, folds, complete = Hits(), Hits(), Hits()
+    for _ in range(reps):
+        p = rng.beta(*AIRLINE, n)
+        t0, later = trials(rng, p, k), trials(rng, p, k).sum(axis=1)
+        gone = (t0 == 0.0) & (rng.random((n, k)) < lost * n * k / np.sum(t0 == 0.0))
+        before = Tally(ids, planned, planned - gone.sum(axis=1), none, t0.sum(axis=1))
+        bounds = ratio_bounds(before, Tally(ids, planned, planned, none, later))
+        limits = (bounds.outer_low, bounds.outer_high) if bounds is not None else (None, None)
+        ratio.add(_limits(*limits), 1.0)
+        made = Trials(ids, t0, ~gone, ~gone, np.ones((n, k), np.bool_))
+        low, high = (crossfit_bound(made, later / k, rule, alone, 0.05, low=low) for low in (True, False))
+        ends = low.interval, high.interval
+        folds.add(_limits(ends[0].low if ends[0] else None, ends[1].high if ends[1] else None), 0.0)
+        fitted = crossfit_retention(t0, t0 == 1.0, later / k, observed=~gone)
+        complete.add(fitted.interval, 0.0)
+    figures = (
+        Figure("coverage of the outer limits, BR_ratio", ratio.share, 0.95),
+        Figure("coverage of the outer limits, cross-fitted BR", folds.share, 0.95),
+    )
+    without = (Figure("coverage of complete cases, cross-fitted BR", complete.share, 0.95),)
+    settings = f"{n} tasks, {k} trials, no change, {lost:.0%} of attempts lost at T0, all failures"
+    return Row("bounds of replay", settings, reps, figures, Policy.COMPLETE_CASE.value, without)
+
+
+def _limits(low: float | None, high: float | None) -> Interval | None:
+    return None if low is None or high is None else Interval(low, high, 0.95, "outer")
 
 
 def pass_hat(rng: np.random.Generator, reps: int) -> Row:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from sipbench.stats._arrays import Floats
+from sipbench.stats._arrays import Floats, Ints
 from sipbench.stats.calibrate.row import Figure, Hits, Row
 from sipbench.stats.calibrate.worlds import AIRLINE, U_SHAPED, means, trials, world
+from sipbench.stats.changes import crossfit_contrast
+from sipbench.stats.contrasts import Contrast
 from sipbench.stats.intervals import clustered_t
 from sipbench.stats.missing import Gate
 from sipbench.stats.selection import crossfit_retention, same_run_bias
+from sipbench.stats.signflip import sign_flip
 from sipbench.stats.verdicts import Evidence, Word, retention_verdict
 
 POINT = 0.01
@@ -113,6 +116,42 @@ def ragged_crossfit(rng: np.random.Generator, reps: int) -> Row:
     return Row("crossfit families", settings, reps, with_rule, "families ignored", without)
 
 
+def crossfit_flips(rng: np.random.Generator, reps: int) -> Row:
+    """The sign-flip test of cross-fitted replay with few families, against one of the trials that chose."""
+    labels = np.repeat(np.arange(8), 5)
+    k, loss = 4, 0.10
+    at_margin = _clipped_loss(loss)
+    rejected, retained, naive = 0, 0, 0
+    for _ in range(reps):
+        p = rng.beta(*AIRLINE, labels.size)
+        t0, same, worse = (
+            trials(rng, p, k),
+            means(rng, p, k),
+            means(rng, np.clip(p - loss, 0.0, 1.0), k),
+        )
+        rejected += _flip(t0, same, labels).flipped().p < 0.05
+        kept = _flip(t0, worse, labels)
+        above = kept.interval is not None and kept.interval.low > at_margin
+        retained += above and kept.flipped(-at_margin).p < 0.05
+        chosen = t0[:, 0] == 1.0
+        naive += bool(chosen.any()) and sign_flip((same - t0[:, 0])[chosen], labels[chosen]).p < 0.05
+    with_rule = (
+        Figure("rejected, no change", rejected / reps, 0.0, 0.06),
+        Figure("retained at a loss of the margin", retained / reps, 0.0, 0.04),
+    )
+    without = (Figure("rejected, no change", naive / reps, 0.0, 0.06),)
+    settings = f"chances Beta{AIRLINE}, 8 families of 5, {k} trials, no change and {loss:g} worse"
+    return Row("crossfit sign-flip", settings, reps, with_rule, "flips of the trials that chose", without)
+
+
+def _flip(t0: Floats, after: Floats, labels: Ints) -> Contrast:
+    names = tuple(str(i) for i in range(after.size))
+    families = tuple(str(label) for label in labels)
+    return crossfit_contrast(
+        crossfit_retention(t0, t0 == 1.0, after, labels), names, families, (), test=False
+    )
+
+
 def _append(values: list[float], d: Floats, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
     if chosen.any():
         values.append(float(d[chosen].mean()))
@@ -122,6 +161,11 @@ def _announced() -> float:
     a, b = AIRLINE
     pass1 = a / (a + b)
     return same_run_bias(pass1, pass1 * (a + 1) / (a + b + 1)) or 0.0
+
+
+def _clipped_loss(loss: float) -> float:
+    p = np.random.default_rng(0).beta(*AIRLINE, 1_000_000)
+    return float(np.sum(p * (np.clip(p - loss, 0.0, 1.0) - p)) / np.sum(p))
 
 
 def _selected_truth(shift: float, family_sd: float) -> float:

@@ -28,6 +28,9 @@ ROWS: tuple[tuple[Simulation, int], ...] = (
     (other_rows.lost_failures, 400),
     (other_rows.pass_hat, 3_000),
     (identity_rows.identities, 200),
+    # Last, so that the draws of the others stay what they were.
+    (replay_rows.crossfit_flips, 2_000),
+    (other_rows.lost_before, 400),
 )
 
 
