@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sipbench.benchmarks.base import Agent
+from sipbench.benchmarks.harbor.served import plan_serving
 from sipbench.benchmarks.harbor.state import read_state
 from sipbench.errors import EngineError
 from sipbench.protocol.agent_state import CheckpointChoice
@@ -24,14 +26,14 @@ def test_skills_are_those_of_the_state_and_those_for_the_task(tmp_path: Path) ->
     write(tmp_path / "skills" / "notes.txt", "no skill")
     state = read_state(tmp_path, "t", tmp_path)
     assert list(state.skills) == ["a", "b", "c"]
-    assert state.for_tasks
+    assert not state.unserved
     assert set(state.refs()) == {"a", "b", "c"}
 
 
 def test_a_task_without_skills_of_its_own_is_seen(tmp_path: Path) -> None:
     make_skill(tmp_path / "task-skills" / "other" / "d")
     state = read_state(tmp_path, "t", tmp_path)
-    assert (state.for_tasks, dict(state.skills)) == (True, {})
+    assert (state.unserved, dict(state.skills)) == (True, {})
 
 
 def test_files_have_a_place_a_digest_and_a_sentence(tmp_path: Path) -> None:
@@ -64,3 +66,22 @@ def test_what_an_agent_cannot_be_given_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "weights.bin", "x")
     with pytest.raises(EngineError, match=r"the agent state holds weights\.bin, which a Harbor agent cannot"):
         read_state(tmp_path, "t", tmp_path)
+
+
+def test_skills_are_served_where_the_state_says_so(tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills" / "a")
+    assert not read_state(tmp_path, "t", tmp_path).through_mcp
+    write(tmp_path / "delivery.json", '{"schema_version": "1.0.0", "skills": "mcp"}')
+    assert read_state(tmp_path, "t", tmp_path).through_mcp
+    write(tmp_path / "delivery.json", '{"skills": "post"}')
+    with pytest.raises(EngineError, match=r"^delivery\.json of the agent state: skills: "):
+        read_state(tmp_path, "t", tmp_path)
+
+
+def test_skills_of_two_folders_are_not_served_together(tmp_path: Path) -> None:
+    for place in ("skills/a", "task-skills/t/c"):
+        make_skill(tmp_path / place)
+    write(tmp_path / "delivery.json", '{"skills": "mcp"}')
+    state = read_state(tmp_path, "t", tmp_path)
+    with pytest.raises(EngineError, match="cannot be served together"):
+        plan_serving(state, Agent("nop"), tmp_path)
