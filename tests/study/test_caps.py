@@ -15,8 +15,8 @@ def test_a_cap_on_tool_calls_stops_the_study_between_attempts(trial: Trial) -> N
     result = trial.run()
     # Ten calls each: after the fifth attempt 50 are used.
     assert (result.planned, result.recorded, result.missing) == (10, 5, 5)
-    assert result.stopped == "caps.tool_calls: 50 of 45 tool calls are used"
-    assert result.problems == ("stopped: caps.tool_calls: 50 of 45 tool calls are used",)
+    assert result.stopped == "caps.tool_calls: 50 of 45 tool calls are used; raise it to go on"
+    assert result.problems == ("stopped: caps.tool_calls: 50 of 45 tool calls are used; raise it to go on",)
     assert not result.interrupted
     assert result.summary is not None
 
@@ -45,20 +45,23 @@ def test_failed_tries_count_against_a_cap_also_after_a_resume(trial: Trial) -> N
     trial.write(benchmark={"does": {"replay-0": "nan"}}, caps={"tokens": 550}, concurrency=1, phases=["T0"])
     trial.out = trial.folder / "second"
     assert trial.run().ungraded == 1
-    assert trial.run().stopped == "caps.tokens: 600 of 550 tokens are used"
+    assert trial.run().stopped == "caps.tokens: 600 of 550 tokens are used; raise it to go on"
 
 
 def test_adaptations_count_too(trial: Trial) -> None:
     trial.write(arms={"learner": LEARNER}, caps={"tool_calls": 73}, concurrency=1)
     # 5 at T0, 2 to learn from, 3 of the adaptation itself.
     result = trial.run()
-    assert (result.recorded, result.stopped) == (7, "caps.tool_calls: 73 of 73 tool calls are used")
+    assert (result.recorded, result.stopped) == (
+        7,
+        "caps.tool_calls: 73 of 73 tool calls are used; raise it to go on",
+    )
 
 
 def test_hours_are_those_of_all_sessions(trial: Trial) -> None:
     trial.write(caps={"hours": 0})
     result = trial.run()
-    assert (result.recorded, result.stopped) == (0, "caps.hours: 0.00 of 0 hours are used")
+    assert (result.recorded, result.stopped) == (0, "caps.hours: 0.00 of 0 hours are used; raise it to go on")
     assert result.summary is None
     spending = Spending(seconds_before=7200.0)
     assert spending.reached(Caps(hours=2)) is not None

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.protocol.agent_state import Through
 from sipbench.protocol.records import Usage, UsageSource
 from sipbench.protocol.vocabulary import PathType, Phase
@@ -78,6 +78,10 @@ class Adaptation(ABC):
     """The path it takes, ``external`` or ``parameter``; None where its options declare it."""
     needs_attempts: ClassVar[bool] = True
     """Whether it learns from adapt attempts. Without them none are run. An instance may say otherwise."""
+
+    charge: ClassVar[Charge] = "unknown"
+    """What is known beforehand of the money that :meth:`adapt` spends in this study. ``free`` where it only
+    brings what exists: what that cost others is the record's business, not a cap's."""
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Make the adaptation from an instance of ``Options``; relative paths start from ``base``."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.errors import ConfigError
 from sipbench.protocol.agent_state import CHECKPOINT, CheckpointChoice
 from sipbench.protocol.digests import file_digest, tree_digest
@@ -44,6 +44,7 @@ class Checkpoint(Adaptation):
 
     path_type: ClassVar[PathType | None] = PathType.PARAMETER
     needs_attempts: ClassVar[bool] = False
+    charge: ClassVar[Charge] = "free"
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Find the checkpoint.

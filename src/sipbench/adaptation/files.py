@@ -14,7 +14,7 @@ from pydantic import Field
 
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
 from sipbench.adaptation.trees import Bounds, copy_tree
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.errors import AdaptationError, ConfigError
 from sipbench.protocol.agent_state import MEMORY, PROMPT
 from sipbench.protocol.digests import file_digest, tree_digest
@@ -41,6 +41,7 @@ class MemoryFolder(Adaptation):
 
     path_type: ClassVar[PathType | None] = PathType.EXTERNAL
     needs_attempts: ClassVar[bool] = False
+    charge: ClassVar[Charge] = "free"
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Find the folder.
@@ -75,6 +76,7 @@ class PromptFile(Adaptation):
 
     path_type: ClassVar[PathType | None] = PathType.EXTERNAL
     needs_attempts: ClassVar[bool] = False
+    charge: ClassVar[Charge] = "free"
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Find the file.

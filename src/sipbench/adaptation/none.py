@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
+from sipbench.benchmarks.base import Charge
 from sipbench.protocol.vocabulary import PathType
 
 __all__ = ["NoAdaptation"]
@@ -15,6 +16,7 @@ class NoAdaptation(Adaptation):
 
     path_type: ClassVar[PathType | None] = PathType.FROZEN
     needs_attempts: ClassVar[bool] = False
+    charge: ClassVar[Charge] = "free"
 
     def adapt(self, request: AdaptationRequest) -> AdaptationOutcome:
         """Leave the state empty."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
 from sipbench.adaptation.trees import Bounds, copy_tree
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.errors import ConfigError
 from sipbench.protocol.digests import tree_digest
 from sipbench.protocol.records import Name, Usage
@@ -53,6 +53,7 @@ class RecordedAdaptation(Adaptation):
 
     Options = RecordedAdaptationOptions
     options: RecordedAdaptationOptions
+    charge: ClassVar[Charge] = "free"
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Find the state.

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
 from sipbench.adaptation.selection import Ranked, best_skills, linked_skills_of_tasks
 from sipbench.adaptation.trees import Bounds, copy_tree
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.errors import AdaptationError, ConfigError, SkillError
 from sipbench.protocol.agent_state import DELIVERY, SKILL_FILE, SKILLS, TASK_SKILLS, SkillDelivery, Through
 from sipbench.protocol.digests import file_digest, json_digest, tree_digest
@@ -78,6 +78,7 @@ class SkillsFolder(Adaptation):
 
     path_type: ClassVar[PathType | None] = PathType.EXTERNAL
     needs_attempts: ClassVar[bool] = False
+    charge: ClassVar[Charge] = "free"
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Find the skills, and compare them with their pins where one is given.

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
 from sipbench.adaptation.trees import Bounds, copy_tree
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.errors import AdaptationError, ConfigError
 from sipbench.protocol.agent_state import SKILL_FILE, TASK_SKILLS
 from sipbench.protocol.digests import json_digest, tree_digest
@@ -46,6 +46,7 @@ class TaskSkills(Adaptation):
 
     path_type: ClassVar[PathType | None] = PathType.EXTERNAL
     needs_attempts: ClassVar[bool] = False
+    charge: ClassVar[Charge] = "free"
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Find the skills.

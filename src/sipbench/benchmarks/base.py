@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,7 +22,11 @@ from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.records import SkillRef, Usage, UsageSource
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
 
-__all__ = ["Agent", "Attempt", "AttemptContext", "Benchmark", "Limits", "Options", "Task"]
+__all__ = ["Agent", "Attempt", "AttemptContext", "Benchmark", "Charge", "Limits", "Options", "Task"]
+
+Charge = Literal["free", "paid", "unreported", "unknown"]
+"""What is known beforehand of the money that an execution takes in a study: none, whatever the record says;
+some, and the record says how much where it can; some, and no record will ever say how much; or nothing."""
 
 
 class Options(BaseModel):
@@ -177,14 +181,14 @@ class Benchmark(ABC):
         self.options = options
         self.base = base
 
-    @abstractmethod
-    def tasks(self) -> Sequence[Task]:
     recorded: bool = False
     """Whether its attempts happened before the study: their own times count, and a declared delay before T2
     is not waited for."""
     arms_apart: bool = False
     """Whether its engine is to do one arm after the other, as one that loads an agent for a whole job."""
 
+    @abstractmethod
+    def tasks(self) -> Sequence[Task]:
         """Every task, in a stable order.
 
         Raises:
@@ -234,6 +238,13 @@ class Benchmark(ABC):
         """
         if through != "files":
             raise ConfigError(f"benchmark '{self.name}' gives skills as files alone; drop `through`")
+
+    def charge(self, agent: Agent, path_type: PathType) -> Charge:
+        """What is known beforehand of the money that an attempt takes: a cap on it rests on that.
+
+        ``free`` is for what cannot cost anything; there, an unknown cost is none.
+        """
+        return "unknown"
 
     def preflight(self) -> None:
         """Check before the first attempt that attempts can run at all.

@@ -21,6 +21,8 @@ from sipbench.protocol.delay import moment_text
 from sipbench.protocol.folder import read_folder
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.summary import Summary
+from sipbench.study.caps import check_caps
+from sipbench.study.charges import charges_of
 from sipbench.study.delay import Clock, utc_now
 from sipbench.study.design import Design, resolve
 from sipbench.study.directory import StudyDirectory, write_whole
@@ -34,6 +36,8 @@ from sipbench.study.runner import PAUSE_SECONDS, Ended, run_session
 from sipbench.study.session import Session, declared_at, is_tried_again, take_up
 
 __all__ = ["StudyResult", "execute", "execute_design", "run_study"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,8 @@ def execute_design(
     """As :func:`execute`, for a design that was made already."""
     design.accepted()
     executor = _executor(design.loaded)
+    if said := check_caps(design, charges_of(design)):
+        _log.warning("%s", said)
     with _terminated_like_interrupted(), directory.held(design.loaded.text), _logged(directory):
         session = take_up(directory, design, clock=clock)
         return _run(session, executor, progress or Progress(), pause_seconds)

@@ -34,8 +34,9 @@ class Attempting:
         retries: Further tries after a verifier or infrastructure error.
         pause_seconds: How long to wait before the second try after an infrastructure error; twice
             as long before each further one.
-        tried: Called with each failed try.
+        tried: Called with each failed try that another may follow.
         stop: Set when no further try may start.
+        halted: Whether none may, asked right before one.
     """
 
     session: Session
@@ -44,8 +45,9 @@ class Attempting:
     scorer: Scorer
     retries: int
     pause_seconds: float
-    tried: Callable[[Try], None]
+    tried: Callable[[Slot, Try], None]
     stop: asyncio.Event
+    halted: Callable[[], bool]
 
     async def make(self, slot: Slot) -> RunRecord | None:
         """Make the attempt in ``slot``; None if the study stopped before it was over."""
@@ -58,12 +60,12 @@ class Attempting:
                 return record
             failed = as_try(record)
             self.ledger.note(Failed(run_id=who.run_id, tried=failed))
-            self.tried(failed)
+            self.tried(slot, failed)
             tries.append(failed)
             _log.info("%s: %s (%s), trying again", who.run_id, record.error_message, record.status)
             if record.status is Status.INFRASTRUCTURE_ERROR:
                 await self._pause(min(_LONGEST_PAUSE, self.pause_seconds * 2**number))
-            if self.stop.is_set():
+            if self.halted():
                 return None
         return None
 

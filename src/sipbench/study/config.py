@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from sipbench.protocol.delay import Delay, DelayText, parse_delay
 from sipbench.protocol.manifest import ReplaySelection
-from sipbench.protocol.records import Count, Name
+from sipbench.protocol.records import Amount, Count, Name
 from sipbench.protocol.rules import RULES
 from sipbench.protocol.settings import AnalysisSettings
 from sipbench.protocol.vocabulary import METRIC_SPLITS, PathType, Phase, Split
@@ -175,6 +175,12 @@ class Caps(_Model):
     tool_calls: Annotated[int, Field(ge=0)] | None = None
     tokens: Annotated[int, Field(ge=0)] | None = None
     hours: Annotated[float, Field(ge=0)] | None = None
+    usd: Amount | None = Field(default=None, description="US dollars.")
+    on_unknown_cost: Literal["stop", "allow"] = Field(
+        default="stop",
+        description="With `usd`: `stop` where it is unknown what an attempt, try or adaptation cost, or "
+        "`allow` it and go on without counting it.",
+    )
 
 
 class StudyAnalysis(AnalysisSettings):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sipbench.errors import AdaptationError, SipbenchError
-from sipbench.protocol.records import Try
+from sipbench.protocol.records import Try, Usage
 from sipbench.study.adapting import Adaptations
 from sipbench.study.agenda import Agenda
 from sipbench.study.attempting import Attempting
@@ -119,6 +119,7 @@ class _Runner:
             pause_seconds=pause_seconds,
             tried=self._tried,
             stop=self._stop,
+            halted=self._halted,
         )
         self._adaptations = Adaptations(session, ledger, executor)
         self._news = asyncio.Event()
@@ -228,18 +229,26 @@ class _Runner:
         except AdaptationError as error:
             _log.error("arm '%s', repeat %d: %s", step.key.arm, step.key.repeat, error)
             self.ended.failures[step] = str(error)
+            self._spending.adapted(step.key.arm, Usage())
             self._settle(step, made=False)
         else:
             self._session.made[step.key] = record
-            self._spending.add(record)
+            self._spending.adapted(step.key.arm, record)
             self._standing.adapted()
             self._settle(step)
         finally:
             self._standing.running -= 1
 
-    def _tried(self, tried: Try) -> None:
+    def _tried(self, slot: Slot, tried: Try) -> None:
         self._standing.tried += 1
-        self._spending.add(tried)
+        self._spending.attempted(slot.arm, tried)
+        self._halted()
+
+    def _halted(self) -> bool:
+        """Whether nothing more may start: another try is one more execution, which a cap stops as well."""
+        if not self._stop.is_set() and (cap := self._spending.reached(self._config.caps)):
+            self.stop(cap)
+        return self._stop.is_set()
 
     def stop(self, reason: str) -> None:
         """Start nothing more; what runs is let finish."""

@@ -18,10 +18,11 @@ from sipbench.protocol.jsonl import (
     read_lines,
 )
 from sipbench.protocol.manifest import Preregistered
-from sipbench.protocol.records import RunRecord, Try
+from sipbench.protocol.records import RunRecord, Try, Usage
 from sipbench.protocol.vocabulary import Phase, Split, Status
 from sipbench.splits.files import read_manifest
 from sipbench.study.caps import Spending
+from sipbench.study.charges import charges_of
 from sipbench.study.delay import Clock, T2Wait, t2_wait, utc_now
 from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory, write_whole
@@ -94,7 +95,7 @@ class Session:
             self.records[slot] = record
         self.standing.add(record, earlier=earlier)
         # Tries of this session were counted one by one.
-        self.spending.add(record, *(record.tries if earlier else ()))
+        self.spending.attempted(slot.arm, record, *(record.tries if earlier else ()))
 
     def identify(self, slot: Slot) -> Identified:
         """Who the attempt in ``slot`` is; its agent state must exist."""
@@ -153,7 +154,7 @@ def take_up(directory: StudyDirectory, design: Design, *, clock: Clock = utc_now
         history,
         States(directory, made),
         Standing.of(design),
-        Spending(seconds_before=history.seconds),
+        Spending(charges_of(design), seconds_before=history.seconds),
         made,
         wait=t2_wait(design, clock),
     )
@@ -225,9 +226,15 @@ def _read(session: Session) -> None:
     _reopen(session, again)
     for adaptation in session.made.values():
         session.standing.adapted()
-        session.spending.add(adaptation)
+        session.spending.adapted(adaptation.arm, adaptation)
+    for key, failures in session.history.adaptations.items():
+        session.spending.adapted(key.arm, *(Usage() for _ in failures))
     for name, tries in session.history.tries.items():
-        if name not in found:
+        if name in found:
+            continue
+        if name in places:
+            session.spending.attempted(places[name].slot.arm, *tries)
+        else:  # of an agent state that is not there any more
             session.spending.add(*tries)
 
 

@@ -182,6 +182,17 @@ def test_a_missing_key_is_said_before_the_first_attempt(
         benchmark.preflight()
 
 
+def test_it_is_known_beforehand_who_pays(engine: Engine) -> None:
+    benchmark, frozen = engine.benchmark(), PathType.FROZEN
+    model = "anthropic/claude-opus-4-1"
+    assert benchmark.charge(Agent("nop"), frozen) == benchmark.charge(Agent("oracle"), frozen) == "free"
+    assert benchmark.charge(Agent("claude-code", model=model), PathType.ORACLE) == "free"
+    # An agent of Harbor's that is given no model takes its own.
+    assert benchmark.charge(Agent("claude-code"), frozen) == "paid"
+    assert benchmark.charge(Agent(f"{HERE}:Skillful", model=model), frozen) == "paid"
+    assert benchmark.charge(Agent(f"{HERE}:Skillful"), frozen) == "unknown"
+
+
 # -- sandboxes ------------------------------------------------------------------------------------
 
 

@@ -44,6 +44,8 @@ class TrialOptions(Options):
     preflight: str | None = None
     grace: float = 0.2
     twice: bool = False
+    charge: dict[str, str] = Field(default_factory=dict)
+    usd: float | None = None
     sandbox: str = "auto"
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
 
@@ -105,6 +107,9 @@ class TrialBenchmark(Benchmark):
         if agent.name == "nobody":
             raise ConfigError("agent.name: trial does not know 'nobody'")
 
+    def charge(self, agent: Any, path_type: PathType) -> Any:
+        return self.options.charge.get(path_type.value, "unknown")
+
     def preflight(self) -> None:
         if self.options.preflight:
             raise EngineError(self.options.preflight)
@@ -135,7 +140,7 @@ class TrialBenchmark(Benchmark):
         return self._outcome(what, seed, context)
 
     def _outcome(self, what: str, seed: int, context: Any) -> Attempt:
-        usage = Usage(tool_calls_total=10, token_total=100)
+        usage = Usage(tool_calls_total=10, token_total=100, cost_usd=self.options.usd)
         low, high = self.reward_range
         learned = (context.state / "learned.json").exists()
         score = low + (high - low) * min(1.0, (seed % 1000) / 1250 + (0.2 if learned else 0.0))
@@ -209,7 +214,10 @@ class AsyncTrialBenchmark(TrialBenchmark):
 
 
 class LearnerOptions(Options):
-    """``does``: what happens; ``note``: stands for any option that matters."""
+    """``does``: what happens; ``note``: stands for any option that matters; ``usd``: what it says it cost."""
+
+    usd: float | None = None
+    charge: str = "unknown"
 
     does: str = "learn"
     note: str = ""
@@ -221,6 +229,10 @@ class TrialLearner(Adaptation):
 
     Options = LearnerOptions
     path_type = PathType.EXTERNAL
+
+    @property
+    def charge(self) -> Any:  # type: ignore[override]
+        return self.options.charge
 
     def inputs_digest(self) -> str | None:
         reads = self.options.reads
@@ -259,4 +271,5 @@ class TrialLearner(Adaptation):
             case "nan":
                 return AdaptationOutcome(metadata={"x": float("nan")})
         (request.state / "learned.json").write_text(json.dumps(learned))
-        return AdaptationOutcome(Usage(tool_calls_total=3, token_total=0), metadata={"shown": len(shown)})
+        usage = Usage(tool_calls_total=3, token_total=0, cost_usd=self.options.usd)
+        return AdaptationOutcome(usage, metadata={"shown": len(shown)})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sipbench.benchmarks.base import Agent
+from sipbench.benchmarks.base import Agent, Charge
 from sipbench.benchmarks.harbor.engine import load_harbor
 from sipbench.errors import ConfigError, EngineError
 from sipbench.plugins import suggestion
@@ -17,6 +17,7 @@ __all__ = [
     "ORACLE",
     "agent_class",
     "agent_config",
+    "charge",
     "check_agent",
     "check_keys",
     "extend_path",
@@ -143,6 +144,16 @@ def check_agent(agent: Agent, path_type: PathType) -> None:
         found.preflight(kwargs=dict(config.kwargs), env={})
     except (ValueError, TypeError) as error:
         raise ConfigError(f"agent '{agent.name}': {' '.join(str(error).split())}") from None
+
+
+def charge(agent: Agent, path_type: PathType) -> Charge:
+    """What is known beforehand of the money that an attempt takes.
+
+    Harbor's installed agents call a model, their own where none is named; a class of somebody's may call one.
+    """
+    if path_type is PathType.ORACLE or agent.name in _OWN:
+        return "free"
+    return "paid" if agent.model != _NONE or "name" in _named(agent.name) else "unknown"
 
 
 def check_keys(agent: Agent, variables: dict[str, str]) -> None:

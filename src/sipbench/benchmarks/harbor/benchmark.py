@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Task
+from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Charge, Task
 from sipbench.benchmarks.harbor import agents, sandboxes
 from sipbench.benchmarks.harbor.attempt import attempt_of
 from sipbench.benchmarks.harbor.engine import harbor_version, load_harbor
@@ -143,6 +143,10 @@ class HarborBenchmark(Benchmark):
             serves = self.sandbox == sandboxes.BWRAP or ":" in self.sandbox
             load_harbor()
             check_served(agent, serves, self.sandbox)
+
+    def charge(self, agent: Agent, path_type: PathType) -> Charge:
+        """Harbor's oracle and its agent that does nothing cost nothing; its others call a model."""
+        return agents.charge(agent, path_type)
 
     def preflight(self) -> None:
         """Ask the sandbox and the agents' models whether attempts can begin."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sipbench.benchmarks.base import Attempt, AttemptContext, Benchmark, Task
+from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Charge, Task
 from sipbench.benchmarks.recorded.options import RecordedFile, RecordedOptions
 from sipbench.benchmarks.recorded.store import Place, Store
 from sipbench.errors import EngineError, SplitError
@@ -107,6 +107,10 @@ class RecordedBenchmark(Benchmark):
         if beside is not None:
             overrides |= _named(beside.record) | {"benchmark_version": beside.record.benchmark_version}
         return Attempt(Status.CANCELLED, error_type=error_type, error_message=message, overrides=overrides)
+
+    def charge(self, agent: Agent, path_type: PathType) -> Charge:
+        """Nothing is paid any more."""
+        return "free"
 
     def private_paths(self) -> Sequence[Path]:
         """The files: they hold held-out attempts beside those that may be learned from."""

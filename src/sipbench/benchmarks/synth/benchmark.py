@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationError
 
-from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Options, Task
+from sipbench.benchmarks.base import Agent, Attempt, AttemptContext, Benchmark, Charge, Options, Task
 from sipbench.benchmarks.synth.agent import attempt, share_right
 from sipbench.benchmarks.synth.answer import write_answer
 from sipbench.benchmarks.synth.draws import Draws
@@ -133,6 +133,10 @@ class SynthBenchmark(Benchmark):
             TaskEntry(id=task.id, family=task.family, concept=task.concept_label, digest=task.digest)
             for task in Draws("synth", "splits", seed, pool).sample(made, size)
         )
+
+    def charge(self, agent: Agent, path_type: PathType) -> Charge:
+        """Nothing here can cost anything: it computes."""
+        return "free"
 
     def check_agent(self, agent: Agent, path_type: PathType) -> None:
         """Refuse every agent but the search, and arguments it does not have."""

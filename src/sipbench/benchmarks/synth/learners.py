@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from sipbench.adaptation.base import Adaptation, AdaptationOutcome, AdaptationRequest
-from sipbench.benchmarks.base import Options
+from sipbench.benchmarks.base import Charge, Options
 from sipbench.benchmarks.synth.answer import ANSWER_FILE, read_program
 from sipbench.benchmarks.synth.draws import Draws
 from sipbench.benchmarks.synth.language import Program
@@ -51,6 +51,7 @@ class MacroLearner(Adaptation):
 
     Options: ClassVar[type[Options]] = MacroOptions
     path_type: ClassVar[PathType | None] = PathType.EXTERNAL
+    charge: ClassVar[Charge] = "free"
     options: MacroOptions
 
     def adapt(self, request: AdaptationRequest) -> AdaptationOutcome:
@@ -71,6 +72,7 @@ class WeightLearner(Adaptation):
 
     Options: ClassVar[type[Options]] = WeightOptions
     path_type: ClassVar[PathType | None] = PathType.PARAMETER
+    charge: ClassVar[Charge] = "free"
     options: WeightOptions
 
     def adapt(self, request: AdaptationRequest) -> AdaptationOutcome:
