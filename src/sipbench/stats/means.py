@@ -1,12 +1,12 @@
 """From a table of attempts to task means: per task first, then per repeat.
 
-Everything here is a group-by. Scores are sorted within each group before they are added, so that
-the order of the rows cannot change the last digit of a mean.
+Everything here is a group-by. Attempts are sorted by score before they are added, so that the order of
+the rows cannot change the last digit of a mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,7 @@ type CellKey = tuple[Phase, Split]
 
 _ARM = ("benchmark_name", "benchmark_version", "arm")
 _AGENT = ("model_name", "agent_name")
+_CELL = ("phase", "benchmark_split")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +54,8 @@ class Counts:
     binary: bool
 
     @classmethod
-    def of(cls, cell: pl.DataFrame) -> Counts:
-        """From one row per task."""
+    def of(cls, cell: pl.DataFrame, names: Sequence[str]) -> Counts:
+        """From one row per task, which is a place in ``names``."""
 
         def whole(name: str) -> Ints:
             return cell[name].cast(pl.Int64).to_numpy()
@@ -63,7 +64,7 @@ class Counts:
             return cell[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
         return cls(
-            tuple(cell["task_id"].to_list()),
+            _named(cell["task"], names),
             whole("recorded"),
             whole("graded"),
             whole("errors"),
@@ -136,19 +137,18 @@ class ArmTable:
     @cached_property
     def counts(self) -> dict[CellKey, Counts]:
         """What became of the attempts of each task, over all repeats, per phase and split."""
-        keys = ["phase", "benchmark_split", "task_id"]
-        value, score = pl.col("value").sort(), pl.col("score")
-        tasks = self.frame.group_by(keys).agg(
+        keys = [*_CELL, "task"]
+        value, score = pl.col("value"), pl.col("score")
+        tasks = self._by_value.group_by(keys).agg(
             pl.len().alias("recorded"),
             score.is_not_null().sum().alias("graded"),
             (pl.col("status") == Status.AGENT_ERROR.value).sum().alias("errors"),
-            score.sort().sum().alias("total"),
+            score.sum().alias("total"),
             value.mean().alias("mean"),
             value.var().alias("variance"),
-            pl.col("value").is_in([0.0, 1.0]).all().alias("binary"),
+            value.is_in([0.0, 1.0]).all().alias("binary"),
         )
-        tasks = tasks.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
-        return {key: Counts.of(cell) for key, cell in _cells(tasks)}
+        return {key: Counts.of(cell, self._names) for key, cell in _cells(tasks.sort(keys)).items()}
 
     @cached_property
     def task_means(self) -> dict[CellKey, TaskMeans]:
@@ -159,11 +159,12 @@ class ArmTable:
     @cached_property
     def repeated_means(self) -> dict[CellKey, dict[int, TaskMeans]]:
         """Mean of the counted attempts of each task in each repeat, per phase and split."""
-        keys = ["phase", "benchmark_split", "repeat", "task_id"]
-        means = self._by_task.with_columns(pl.col("task_id").cast(pl.String)).sort(keys)
+        keys = [*_CELL, "repeat"]
+        means = self._counted.group_by(*keys, "task").agg(pl.col("value").mean()).sort(*keys, "task")
+        cells = means.group_by(keys, maintain_order=True).agg("task", "value")
         found: dict[CellKey, dict[int, TaskMeans]] = {}
-        for (phase, split, repeat), cell in means.partition_by(*keys[:3], as_dict=True).items():
-            tasks = TaskMeans(tuple(cell["task_id"].to_list()), cell["value"].to_numpy())
+        for at, (phase, split, repeat) in enumerate(cells.select(keys).iter_rows()):
+            tasks = TaskMeans(_named(cells["task"][at], self._names), cells["value"][at].to_numpy())
             found.setdefault((Phase(phase), Split(split)), {})[repeat] = tasks
         return found
 
@@ -191,14 +192,14 @@ class ArmTable:
     def labelled(self, phase: Phase, split: Split) -> tuple[Floats, Ints, Ints]:
         """Score, task number and repeat of each counted attempt, shape (attempts,) each.
 
-        Tasks are numbered and attempts sorted by name, so that no order of rows shows in a sum.
+        Tasks are numbered by name; attempts are sorted by task, repeat and score, so that no order of
+        rows shows in a sum.
         """
-        chosen = (pl.col("phase") == phase.value) & (pl.col("benchmark_split") == split.value)
-        cell = self._counted().filter(chosen).select("task_id", "repeat", "value")
-        names = cell["task_id"].unique()
-        numbers = pl.DataFrame({"task_id": names, "task": names.cast(pl.String).rank("dense")})
-        cell = cell.join(numbers, on="task_id").sort("task", "repeat", "value")
-        return cell["value"].to_numpy(), cell["task"].cast(pl.Int64).to_numpy(), cell["repeat"].to_numpy()
+        cell = self._counted_cells.get((phase, split), self._counted.clear())
+        scores, repeats = cell["value"].to_numpy(), cell["repeat"].to_numpy()
+        tasks = cell["task"].cast(pl.Int64).to_numpy()
+        order = np.lexsort((repeats, tasks))  # it keeps the order of the scores
+        return scores[order], tasks[order], repeats[order]
 
     @cached_property
     def repeat_means(self) -> dict[CellKey, dict[int, tuple[float, int]]]:
@@ -214,12 +215,14 @@ class ArmTable:
         found = {}
         for repeat in sorted(old.keys() & new.keys()):
             left, right = old[repeat], new[repeat]
-            _, rows, columns = np.intersect1d(
-                np.asarray(left.ids), np.asarray(right.ids), assume_unique=True, return_indices=True
-            )
-            if rows.size:
-                means = _average(left.means[rows]), _average(right.means[columns])
-                found[repeat] = (*means, int(rows.size))
+            first, last = left.means, right.means
+            if left.ids != right.ids:
+                _, rows, columns = np.intersect1d(
+                    np.asarray(left.ids), np.asarray(right.ids), assume_unique=True, return_indices=True
+                )
+                first, last = first[rows], last[columns]
+            if first.size:
+                found[repeat] = (_average(first), _average(last), int(first.size))
         return found
 
     def statuses(self) -> dict[CellKey, dict[Status, int]]:
@@ -232,28 +235,41 @@ class ArmTable:
 
     def tasks(self, split: Split) -> set[str]:
         """Ids of the tasks attempted in a split, in any phase."""
-        chosen = self.frame.filter(pl.col("benchmark_split") == split.value)["task_id"]
-        return set(chosen.cast(pl.String).unique().to_list())
+        return {task for key, counts in self.counts.items() if key[1] is split for task in counts.ids}
 
     def values(self, column: str) -> dict[Phase, tuple[Any, ...]]:
         """The distinct values of a column in each phase, sorted."""
-        pairs = self.frame.select("phase", pl.col(column).cast(pl.String)).unique().sort("phase", column)
+        pairs = self.frame.select("phase", column).unique()
+        pairs = pairs.with_columns(pl.col(column).cast(pl.String)).sort("phase", column)
         found: dict[Phase, tuple[Any, ...]] = {}
         for phase, value in pairs.iter_rows():
             found[Phase(phase)] = (*found.get(Phase(phase), ()), value)
         return found
 
-    def _counted(self) -> pl.DataFrame:
-        return self.frame.filter(pl.col("value").is_not_null())
+    @cached_property
+    def _names(self) -> list[str]:
+        """The tasks attempted, sorted; ``task`` in the frames below is the place in this list."""
+        return self.frame["task_id"].unique().cast(pl.String).sort().to_list()
 
     @cached_property
-    def _by_task(self) -> pl.DataFrame:
-        keys = ["phase", "benchmark_split", "repeat", "task_id"]
-        return self._counted().group_by(keys).agg(_mean())
+    def _by_value(self) -> pl.DataFrame:
+        """What is averaged, the lowest first: a group keeps this order."""
+        task = pl.col("task_id").cast(pl.Enum(self._names)).to_physical().alias("task")
+        columns = self.frame.select(*_CELL, "repeat", "status", "score", "value", task)
+        # Threads only get in each other's way here.
+        return columns.sort("value", multithreaded=False)
+
+    @cached_property
+    def _counted(self) -> pl.DataFrame:
+        return self._by_value.filter(pl.col("value").is_not_null())
+
+    @cached_property
+    def _counted_cells(self) -> dict[CellKey, pl.DataFrame]:
+        return _cells(self._counted)
 
 
-def _mean() -> pl.Expr:
-    return pl.col("value").sort().mean()
+def _named(tasks: pl.Series, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names[task] for task in tasks.to_list())
 
 
 def _average(means: Floats) -> float:
@@ -261,10 +277,9 @@ def _average(means: Floats) -> float:
     return float(np.sort(means).mean())
 
 
-def _cells(frame: pl.DataFrame) -> Iterator[tuple[CellKey, pl.DataFrame]]:
-    for key, cell in frame.partition_by("phase", "benchmark_split", as_dict=True).items():
-        phase, split = key
-        yield (Phase(phase), Split(split)), cell
+def _cells(frame: pl.DataFrame) -> dict[CellKey, pl.DataFrame]:
+    parts = frame.partition_by(*_CELL, as_dict=True)
+    return {(Phase(phase), Split(split)): cell for (phase, split), cell in parts.items()}
 
 
 def split_arms(frame: pl.DataFrame, known_families: Mapping[str, str] | None = None) -> list[ArmTable]:

@@ -72,6 +72,8 @@ def _between_repeats(arm: ArmTable, phase: Phase, split: Split) -> tuple[float, 
 
 
 def _rows(cell: TaskMeans, ids: list[str]) -> Floats:
+    if len(ids) == len(cell.ids):
+        return cell.means
     position = {task: i for i, task in enumerate(cell.ids)}
     return cell.means[[position[task] for task in ids]]
 

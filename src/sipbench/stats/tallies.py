@@ -41,6 +41,8 @@ def _expected(
     arm: ArmTable, key: CellKey, planned: Mapping[CellKey, int] | None, manifest: SplitManifest | None
 ) -> dict[str, int]:
     total = (planned or {}).get(key, 0)
+    if not total:
+        return {}
     if manifest is not None and manifest.tasks(key[1]):
         tasks = {entry.id for entry in manifest.tasks(key[1])}
     else:
@@ -52,6 +54,8 @@ def _expected(
 
 def _tally(arm: ArmTable, key: CellKey, expected: Mapping[str, int]) -> Tally:
     cell = arm.counts.get(key)
+    if cell is not None and not expected:
+        return Tally(cell.ids, cell.recorded, cell.graded, cell.errors, cell.total)
     recorded = dict(zip(cell.ids, cell.recorded.tolist(), strict=True)) if cell else {}
     ids = tuple(sorted({*recorded, *(task for task, n in expected.items() if n)}))
     asked = np.asarray([max(recorded.get(task, 0), expected.get(task, 0)) for task in ids], dtype=np.int64)

@@ -52,4 +52,4 @@ def _shrunken(arm: ArmTable, change: Change, before: Floats, after: Floats) -> S
 
 
 def _column(values: Floats) -> tuple[float, ...]:
-    return tuple(round(float(value), _DIGITS) for value in values)
+    return tuple(round(value, _DIGITS) for value in values.tolist())
