@@ -56,6 +56,23 @@ class Leave(_Shell):
         return "leave"
 
 
+class Links(_Shell):
+    """Leaves links to a file of the host wherever Harbor collects what an agent left."""
+
+    def __init__(self, *args: Any, secret: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        places, folder = "/logs/agent /logs/artifacts /logs/verifier /app", secret.rpartition("/")[0]
+        self.script = (
+            f"for p in {places}; do mkdir -p $p/in; cd $p; ln -s {secret} link; ln -s {folder} dir; "
+            f"ln -s /etc/shadow shadow; ln {secret} hard; ln -s ../../../../../../../..{secret} in/climb; "
+            f"mkfifo pipe; echo mine > in/own; done; ln -s {secret} /app/answer; true"
+        )
+
+    @staticmethod
+    def name() -> str:
+        return "links"
+
+
 class UsesSkill(_Shell):
     """Does what its skill says, if it has one."""
 

@@ -69,10 +69,16 @@ def harbor_quiet(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
 
 
 def run_job(
-    tasks: Path, agent: str, out: Path, skills: list[Path] | None = None, **options: Any
+    tasks: Path,
+    agent: str,
+    out: Path,
+    skills: list[Path] | None = None,
+    arguments: dict[str, Any] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Run one job; return the trial result (as plain JSON) by task."""
-    given = {"import_path": agent} if ":" in agent else {"name": agent}
+    given: dict[str, Any] = {"import_path": agent} if ":" in agent else {"name": agent}
+    given["kwargs"] = arguments or {}
 
     async def body() -> None:
         config = JobConfig(
@@ -169,6 +175,29 @@ def test_a_process_left_by_the_agent_cannot_edit_the_verifiers_files(tmp_path: P
     kept = run_job(tmp_path / "tasks", agent, tmp_path / "kept", leftover="keep")["t"]
     # The attack is real: where leftovers are kept it works.
     assert (kept["dir"] / "verifier" / "list").read_text().split() == ["attacked", "conftest.py", "test.sh"]
+
+
+def test_links_of_an_agent_lead_harbor_to_nothing_of_the_host(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("only-the-host-knows-this", encoding="utf-8")
+    read = PASS_IF_ANSWER + "cat /app/answer > /logs/verifier/read 2>&1\n"
+    for name in ("shared", "separate"):
+        make_task(tmp_path / "tasks" / name, files={"tests/test.sh": read})
+    rewrite(
+        tmp_path / "tasks" / "separate",
+        ('version = "1.0"\n', 'version = "1.0"\nartifacts = ["/app/answer", "/app/dir", "/app/in"]\n'),
+        ("[verifier]\n", '[verifier]\nenvironment_mode = "separate"\n'),
+    )
+    agent = {"secret": str(secret)}
+    found = run_job(tmp_path / "tasks", "tests.sandbox.agents:Links", tmp_path / "out", arguments=agent)
+    assert set(found) == {"shared", "separate"}
+    for result in found.values():
+        held = list(result["dir"].rglob("*"))
+        assert not [path for path in held if path.is_symlink() or path.is_fifo()]
+        assert not [path for path in held if path.is_file() and b"only-the-host" in path.read_bytes()]
+        # What is the agent's own does arrive.
+        assert (result["dir"] / "agent" / "in" / "own").read_text() == "mine\n"
+        assert reward(result) == 0
 
 
 def test_a_skill_is_deployed_and_an_arm_without_it_has_none(tmp_path: Path) -> None:

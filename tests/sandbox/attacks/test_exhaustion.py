@@ -54,6 +54,43 @@ def test_memory_of_many_processes_together_is_watched_without_control_groups(pla
     asyncio.run(body())
 
 
+SHARED = """python3 -c "
+import mmap, time
+m = mmap.mmap(-1, 400 << 20)
+for i in range(0, 400 << 20, 4096):
+    m[i] = 1
+print('allocated', flush=True)
+time.sleep(60)
+"
+"""
+FILES_OF_MEMORY = """python3 -c "
+import os, time
+held = [os.memfd_create('x') for _ in range(4)]
+for fd in held:
+    for _ in range(100):
+        os.write(fd, b'x' * (1 << 20))
+print('allocated', flush=True)
+time.sleep(60)
+"
+"""
+
+
+@pytest.mark.parametrize("groups", [True, False], ids=["cgroup", "rlimit"])
+@pytest.mark.parametrize("hog", [SHARED, FILES_OF_MEMORY], ids=["shared", "files"])
+def test_memory_that_is_no_processs_own_is_limited_too(place: Place, groups: bool, hog: str) -> None:
+    async def body() -> str:
+        async with place.box(Limits(memory_mb=200), groups=groups) as box:
+            try:
+                return (await box.exec(["bash", "-c", hog], timeout_sec=50)).text()[0]
+            except BoxEndedError as error:
+                return str(error)
+
+    said = asyncio.run(body())
+    # A control group ends the process, the watchdog the box.
+    assert said == "" or "used more memory than allowed" in said
+    assert "allocated" in place.run(hog.replace("sleep(60)", "sleep(0)"), Limits(memory_mb=900)).text()[0]
+
+
 @pytest.mark.parametrize("groups", [True, False], ids=["cgroup", "rlimit"])
 def test_processes_are_limited(place: Place, groups: bool) -> None:
     async def body(limits: Limits) -> int:
@@ -97,6 +134,38 @@ def test_what_all_files_take_is_watched(place: Place) -> None:
 
     asyncio.run(body())
     assert "written" in place.run(fill.replace("; sleep 60", ""), Limits(disk_mb=300)).text()[0]
+
+
+REMOVED = """python3 -c "
+import os, time
+held = []
+for number in range(10):
+    held.append(os.open(f'/var/tmp/{number}', os.O_CREAT | os.O_WRONLY))
+    os.unlink(f'/var/tmp/{number}')
+    os.write(held[-1], b'x' * (10 << 20))
+print('written', flush=True)
+time.sleep(SECONDS)
+"
+"""
+EMPTY = """python3 -c "
+import time
+for number in range(60000):
+    open(f'/var/tmp/{number}', 'w').close()
+print('written', flush=True)
+time.sleep(SECONDS)
+"
+"""
+
+
+@pytest.mark.parametrize("fill", [REMOVED, EMPTY], ids=["removed files", "empty files"])
+def test_files_that_take_no_room_by_name_are_counted(place: Place, fill: str) -> None:
+    async def body() -> None:
+        async with place.box(Limits(disk_mb=40)) as box:
+            with pytest.raises(BoxEndedError, match="disk"):
+                await box.exec(["bash", "-c", fill.replace("SECONDS", "100")], timeout_sec=100)
+
+    asyncio.run(body())
+    assert "written" in place.run(fill.replace("SECONDS", "0"), Limits(disk_mb=300)).text()[0]
 
 
 def test_time_is_limited_for_a_command_and_for_the_box(place: Place) -> None:

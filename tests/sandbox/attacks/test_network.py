@@ -9,12 +9,13 @@ import shlex
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from tests.sandbox.attacks.attempts import SECRET, both
+from tests.sandbox.attacks.attempts import SECRET, both, outside
 from tests.sandbox.conftest import Place
 
 
@@ -61,6 +62,37 @@ def test_there_is_no_interface_but_loopback(place: Place) -> None:
     out, inside = both(place, "cut -d: -f1 -s /proc/net/dev | tr -d ' '; wc -l < /proc/net/route")
     assert inside.split() == ["Inter-|", "face|", "lo", "1"] or inside.split()[-2:] == ["lo", "1"], inside
     assert "lo" in out
+
+
+def test_a_datagram_does_not_reach_the_host(place: Place) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(30)
+        send = f"echo -n {{who}} > /dev/udp/127.0.0.1/{server.getsockname()[1]}"
+        place.run(f"bash -c {shlex.quote(send.format(who='inside'))}")
+        outside(f"bash -c {shlex.quote(send.format(who='outside'))}")
+        # Sent later, and all that arrives.
+        assert server.recv(100) == b"outside"
+
+
+def test_a_socket_file_of_the_host_cannot_be_reached(place: Place) -> None:
+    folder = tempfile.TemporaryDirectory(prefix="sipbench-test-")
+    with folder as name, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{name}/socket")
+        server.listen()
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect('{name}/socket'); print('reached')"
+        out, inside = both(place, f"python3 -c {shlex.quote(connect)}")
+    assert "reached" in out
+    assert "reached" not in inside
+
+
+def test_no_name_is_looked_up(place: Place) -> None:
+    """Questions to a name server are a way out by themselves."""
+    script = "import socket; print(socket.getaddrinfo('{name}', 80))"
+    assert "127.0.0.1" in place.run(f'python3 -c "{script.format(name="localhost")}"').text()[0]
+    done = place.run(f'python3 -c "{script.format(name="secret.example.com")}"')
+    assert done.code != 0
+    assert place.run("grep -c nameserver /etc/resolv.conf").text()[0] == "0\n"
 
 
 def test_an_abstract_socket_of_the_host_cannot_be_reached(place: Place) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import pty
 import shlex
 import subprocess
 import sys
@@ -89,6 +92,52 @@ def test_a_program_of_the_box_is_never_run_with_privileges(place: Place) -> None
     assert "NoNewPrivs:\t0" not in seen
     # chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service
     assert {line for line in seen.splitlines() if "CapEff" in line} == {"CapEff:\t00000000000004fb"}
+
+
+TYPE = """
+import fcntl, os, termios
+try:
+    tty = os.open("/dev/tty", os.O_RDWR)
+    print("opened")
+    for letter in b"echo typed\\n":
+        fcntl.ioctl(tty, termios.TIOCSTI, bytes([letter]))
+    print("typed")
+except OSError as error:
+    print(error)
+"""
+
+
+def test_nothing_can_be_typed_into_the_terminal_of_whoever_runs_it(place: Place) -> None:
+    code = f"""
+import asyncio, fcntl, subprocess, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.path[:0] = {sys.path!r}
+from tests.sandbox.conftest import *
+store = Store(Path({str(place.store.root)!r}))
+this = machine(store.root)
+p = Place(store, this, find(), prepare(store, this))
+script = {TYPE!r}
+print("outside:", subprocess.run(["python3", "-c", script], capture_output=True, text=True).stdout.split())
+async def main():
+    async with p.box() as box:
+        done = await box.exec(["python3", "-c", script])
+        print("inside:", done.text()[0].split())
+asyncio.run(main())
+"""
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-c", code]
+    owner = subprocess.Popen(command, start_new_session=True, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # how a terminal says that its other end is closed
+        while block := os.read(terminal, 4096):
+            said += block
+    os.close(terminal)
+    assert owner.wait(60) == 0, said
+    lines = dict(line.split(": ", 1) for line in said.decode().splitlines() if ": " in line)
+    assert "opened" in lines["outside"]
+    assert "opened" not in lines["inside"], lines
+    assert "typed" not in lines["inside"]
 
 
 def test_nothing_of_a_box_is_left_when_its_owner_is_killed(place: Place) -> None:

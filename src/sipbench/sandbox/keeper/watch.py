@@ -1,16 +1,19 @@
 # Descriptors and flags that pathlib does not have, and less to load in a keeper.
-# ruff: noqa: PTH116, PTH117, PTH119, PTH208
+# ruff: noqa: PTH115, PTH116, PTH117, PTH119, PTH208
 """The watchdog: limits that the kernel does not hold over a whole box.
 
 It sums the memory of all processes of the box where no control group does, and
 what the box has written to disk; the one that is over ends the box. Between two
-looks a fast writer can overshoot; the limit on a single file bounds that.
+looks a fast writer can overshoot; the limit on a single file bounds that. What the
+kernel keeps for a box beside that (pipes, sockets, System V segments that nobody has
+attached) is counted by a control group alone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,8 +22,10 @@ from sipbench.sandbox.limits import Limits
 
 __all__ = ["Watchdog", "box_processes", "is_running", "remove_tree", "session_members"]
 
-_MIB = 1024 * 1024
+_KIB, _MIB = 1024, 1024 * 1024
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+# Kilobytes, then files: an empty one takes no block, but a place in the file system's table.
+_DU = 'du -skx -- "$0"; du -sx --inodes -- "$0"'
 _PATH = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
@@ -67,6 +72,36 @@ def session_members(leader: int) -> list[int]:
             if int(fields[3]) == leader and fields[0] != b"Z":
                 found.append(pid)
     return found
+
+
+def _field(text: bytes, name: bytes) -> int:
+    """Bytes in a line `name:  N kB` of a file of `/proc`; 0 where there is none."""
+    _, found, rest = text.partition(b"\n" + name + b":")
+    return int(rest.split(None, 1)[0]) * _KIB if found else 0
+
+
+def _mapped_memory(pid: int) -> int:
+    """Bytes of memory without a file that a process shares, each page divided among those that map it."""
+    # The exact number takes the kernel a walk through all pages.
+    if _field(_read(f"/proc/{pid}/status"), b"RssShmem") < _MIB:
+        return 0
+    return _field(_read(f"/proc/{pid}/smaps_rollup"), b"Pss_Shmem")
+
+
+def _hidden_files(space: int) -> tuple[int, int]:
+    """Bytes of (memory, disk) in files that processes hold open and that have no name, each file once."""
+    memory: dict[tuple[int, int], int] = {}
+    disk: dict[tuple[int, int], int] = {}
+    for pid in box_processes(space):
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    path = f"/proc/{pid}/fd/{name}"
+                    found = os.stat(path)
+                    if found.st_nlink == 0 and stat.S_ISREG(found.st_mode):
+                        kind = memory if os.readlink(path).startswith("/memfd:") else disk
+                        kind[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(memory.values()), sum(disk.values())
 
 
 def remove_tree(directory: str) -> None:
@@ -127,13 +162,15 @@ class Watchdog:
         return None
 
     def _memory(self) -> int:
-        """Bytes of private memory; what processes share with files is not counted."""
-        total = 0
+        """Bytes of memory that is in no file of a disk."""
+        private = mapped = 0
         for pid in box_processes(self.space):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 fields = _read(f"/proc/{pid}/statm").split()
-                total += (int(fields[1]) - int(fields[2])) * _PAGE
-        return total
+                private += (int(fields[1]) - int(fields[2])) * _PAGE
+                mapped += _mapped_memory(pid)
+        # A file of memory may be mapped, open, or both.
+        return private + max(mapped, _hidden_files(self.space)[0])
 
     def _disk(self, now: float) -> int:
         """Measure with `du` in the background; at once when the disk's free space falls fast."""
@@ -156,8 +193,10 @@ class Watchdog:
                 null = os.open("/dev/null", os.O_RDWR)
                 for target, fd in enumerate((null, write, null)):
                     os.dup2(fd, target)
+                # `du` sees no file that was removed while it is open.
+                os.write(1, b"%d\n" % (_hidden_files(self.space)[1] // _KIB))
                 os.closerange(3, 4096)
-                os.execvpe("du", ["du", "-skx", "--", self.directory], _PATH)
+                os.execvpe("sh", ["sh", "-c", _DU, self.directory], _PATH)
             os._exit(127)
         os.close(write)
         os.set_blocking(read, False)
@@ -169,7 +208,8 @@ class Watchdog:
         if os.waitpid(pid, os.WNOHANG)[0] == 0:
             return
         with contextlib.suppress(OSError, ValueError, IndexError):
-            self.disk_used = int(os.read(read, 4096).split()[0]) * 1024
+            lines = os.read(read, 4096).splitlines()
+            self.disk_used = sum(int(line.split()[0]) for line in lines) * _KIB
         os.close(read)
         self._du = None
         now = time.monotonic()
