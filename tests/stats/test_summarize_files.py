@@ -67,6 +67,30 @@ def test_they_agree_on_costs_with_tries_and_with_unknown_ones(tmp_path: Path, un
     assert learned.by_repeat[0].attempts == pytest.approx(4 * one)
 
 
+def test_failed_tries_count_with_their_own_attempt_wherever_its_line_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = {3: 100, 4: 2000, 11: 30_000}
+    lines = [
+        json.dumps(
+            document(
+                task_id=f"t{i}",
+                token_total=i,
+                tries=[{"status": "cancelled", "token_total": tries[i]}] if i in tries else [],
+            )
+        )
+        for i in range(12)
+    ]
+    path = tmp_path / "runs.jsonl"
+    path.write_text(
+        "\n\n \n".join(lines[:6]) + "\r\n\r\n" + "\n".join(lines[6:]), encoding="utf-8", newline=""
+    )
+    expected = [i + tries.get(i, 0) for i in range(12)]
+    for piece in (tables._PIECE, 1000):
+        monkeypatch.setattr(tables, "_PIECE", piece)
+        assert read_table([path], "token_total", trusted=True).frame["cost"].to_list() == expected
+
+
 def test_they_agree_on_a_file_of_several_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1)
     records = [
@@ -128,6 +152,10 @@ def test_the_source_is_named_with_its_digest(tmp_path: Path) -> None:
         {"token_total": True},
         {"tries": [{"status": "cancelled", "token_total": -1}]},
         {"tries": "x"},
+        {"tries": "[]"},
+        {"tries": [1]},
+        {"tries": ['{"status":"cancelled","token_total":1}']},
+        {"tries": [{"status": "cancelled", "token_total": "1"}]},
     ],
     ids=str,
 )
