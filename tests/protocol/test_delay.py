@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sipbench.protocol.delay import Delay, moment_text, parse_delay
+from sipbench.protocol.delay import Delay, duration_text, moment_text, parse_delay
 
 END = datetime(2026, 12, 1, 13, 50, tzinfo=UTC)
 
@@ -71,3 +71,23 @@ def test_t2_is_due_no_earlier_than_declared_and_less_than_a_second_later(end: da
     due = Delay(f"{seconds}s", length=timedelta(seconds=seconds)).due(end)
     assert due is not None
     assert timedelta(0) <= due - end - timedelta(seconds=seconds) < timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.43, "0.4 s"),
+        (12.4, "12 s"),
+        (63, "1 min 3 s"),
+        (3600, "1 h"),
+        (7 * 86_400 + 7200 + 59, "7 d 2 h"),
+        (-90, "-1 min 30 s"),
+        (86_400 + 5, "1 d"),
+    ],
+)
+def test_a_span_is_written_by_its_two_largest_units(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+def test_a_moment_in_the_last_second_that_there_is_can_be_written() -> None:
+    assert moment_text(datetime.max.replace(tzinfo=UTC)) == "9999-12-31T23:59:59Z"

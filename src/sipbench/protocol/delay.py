@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
 
-__all__ = ["LONGEST", "Delay", "DelayText", "moment_text", "parse_delay"]
+__all__ = ["LONGEST", "Delay", "DelayText", "duration_text", "moment_text", "parse_delay"]
 
 LONGEST = timedelta(days=3650)
 """The longest delay that can be declared."""
@@ -65,7 +65,23 @@ _LAST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 
 
 def _whole(moment: datetime) -> datetime:
-    return moment if moment.microsecond == 0 else moment.replace(microsecond=0) + timedelta(seconds=1)
+    if moment.microsecond == 0 or moment.replace(microsecond=0) >= _LAST:
+        return moment.replace(microsecond=0)
+    return moment.replace(microsecond=0) + timedelta(seconds=1)
+
+
+def duration_text(seconds: float) -> str:
+    """A time span as a person reads it, by its two largest units: ``7 d 2 h``, ``1 min 3 s``, ``0.4 s``."""
+    sign = "-" if seconds < 0 else ""
+    if abs(seconds) < 10:
+        return f"{sign}{abs(seconds):.1f} s"
+    left = round(abs(seconds))
+    parts: list[str] = []
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        number, left = divmod(left, size)
+        if number or parts:
+            parts.append(f"{number} {unit}")
+    return sign + " ".join(part for part in parts[:2] if not part.startswith("0 "))
 
 
 def moment_text(moment: datetime) -> str:

@@ -5,7 +5,7 @@
     runs.jsonl         one record per attempt
     adaptations.jsonl  one record per adaptation
     splits.json        the split manifest
-    study.lock.json    keys read here: name, analysis, planned, allowed
+    study.lock.json    keys read here: name, analysis, planned, allowed, config.t2.delay
     summary.json       what came out
 """
 
@@ -20,6 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from sipbench.errors import RecordError
 from sipbench.protocol.adaptations import AdaptationRecord
+from sipbench.protocol.delay import DelayText
 from sipbench.protocol.jsonl import Problem, parse_object, problems, read_text, scan_lines
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.rules import Violation
@@ -60,6 +61,14 @@ class StudyFolder:
     context: StudyContext
 
 
+class _T2(BaseModel):
+    delay: DelayText | None = None
+
+
+class _Config(BaseModel):
+    t2: _T2 = _T2()
+
+
 class _Lock(BaseModel):
     """The part of ``study.lock.json`` that an analysis needs."""
 
@@ -67,6 +76,7 @@ class _Lock(BaseModel):
     analysis: AnalysisSettings = AnalysisSettings()
     planned: tuple[PlannedCell, ...] | None = None
     allowed: tuple[Any, ...] = ()
+    config: _Config = _Config()
 
 
 _VIOLATIONS = TypeAdapter(tuple[Violation, ...])
@@ -97,6 +107,7 @@ def read_folder(folder: Path) -> StudyFolder:
         adaptations=tuple(_adaptations(adaptations)) if adaptations.exists() else None,
         manifest=_manifest(manifest) if manifest.exists() else None,
         allowed=allowed,
+        delay=lock.config.t2.delay,
     )
     return StudyFolder(runs, lock.analysis, context)
 

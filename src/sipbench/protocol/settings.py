@@ -85,6 +85,7 @@ class StudyContext:
         adaptations: What each adaptation spent; None if that is unknown.
         manifest: The splits.
         allowed: Split rules that are broken with the user's consent.
+        delay: What the study declares to lie between T1 and T2, as it says it; None: no delay.
     """
 
     study: str | None = None
@@ -92,3 +93,4 @@ class StudyContext:
     adaptations: Sequence[AdaptationRecord] | None = None
     manifest: SplitManifest | None = None
     allowed: Sequence[Violation] = ()
+    delay: str | None = None

@@ -32,6 +32,7 @@ from sipbench.protocol.inference import (
 from sipbench.protocol.jsonl import parse_object, problems, read_text
 from sipbench.protocol.records import Count, Digest, Timestamp
 from sipbench.protocol.settings import AnalysisSettings, CostUnit, Share
+from sipbench.protocol.timing import Interleaving, PhaseInterleaving, T2Delay
 from sipbench.protocol.versions import SUMMARY_VERSION, upgraded
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
 
@@ -45,6 +46,7 @@ __all__ = [
     "Evaluation",
     "EvaluationCost",
     "GainAndCost",
+    "Interleaving",
     "Interval",
     "LearningCost",
     "LostAttempts",
@@ -53,6 +55,7 @@ __all__ = [
     "NoiseFloor",
     "PassRates",
     "PhaseIdentity",
+    "PhaseInterleaving",
     "Provenance",
     "RecordCounts",
     "RepeatCost",
@@ -62,6 +65,7 @@ __all__ = [
     "Source",
     "Summary",
     "SummaryWarning",
+    "T2Delay",
     "TaskChanges",
     "VarianceParts",
     "Verdict",
@@ -230,6 +234,8 @@ WarningCode = Literal[
     "control_changed",
     "no_control",
     "planned_mismatch",
+    "not_interleaved",
+    "short_delay",
 ]
 
 
@@ -270,6 +276,10 @@ class Row(_Model):
         default=None, description="The headline gain with its price, and a region that covers both."
     )
     learning_cost: LearningCost | None
+    interleaving: Interleaving | None = Field(
+        default=None, description="Whether it was measured by turns with its control. Since 1.2.0."
+    )
+    delay: T2Delay | None = Field(default=None, description="The time between T1 and T2. Since 1.2.0.")
     later_learning_cost: LearningCost | None = Field(
         default=None, description="What the second adaptation cost, which leads to T2."
     )
