@@ -90,8 +90,8 @@ def references(folders: list[Path], own: Took) -> None:
     try:
         from skills_ref import validate as python
         from skills_ref_rs import validate as rust
-    except ModuleNotFoundError:
-        print("reference validators: not installed (extra 'skills')")
+    except ModuleNotFoundError as error:
+        print(f"reference validators: {error.name} is not installed (extra 'skills')")
         return
     part = folders[:: max(1, len(folders) // 500)]
     for name, check, some in (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 
 from sipbench.benchmarks.base import Agent
 from sipbench.benchmarks.harbor.exposure import NotExposedError
-from sipbench.benchmarks.harbor.served import LOG, exposure
+from sipbench.benchmarks.harbor.served import LOG, Serving, exposure, start_server
 from sipbench.errors import ConfigError
 from sipbench.protocol.agent_state import DELIVERY, SkillDelivery
 from sipbench.protocol.digests import file_digest
@@ -110,6 +113,56 @@ def test_where_skills_cannot_be_served_is_said_before_the_first_attempt(engine: 
     engine.options["sandbox"] = "docker"
     with pytest.raises(ConfigError, match="this study runs in docker"):
         engine.benchmark().check_delivery(Agent(f"{HERE}:OverMcp"), "mcp")
+
+
+class TestServer:
+    """The process beside an attempt, without a box: it serves a socket of this machine."""
+
+    @staticmethod
+    def serving(tmp_path: Path) -> Serving:
+        pytest.importorskip("mcp", reason="this test needs the extra 'mcp'")
+        made.skill(tmp_path / "skills", "lake-depth")
+        return Serving(tmp_path / "skills", tmp_path / LOG, "correct-horse-battery")
+
+    class Here:
+        """An environment whose loopback is this machine's."""
+
+        def __init__(self) -> None:
+            self.port = 0
+
+        async def listen(self, port: int) -> socket.socket:
+            listening = socket.create_server(("127.0.0.1", 0))
+            self.port = listening.getsockname()[1]
+            return listening
+
+    def test_it_ends_with_whoever_started_it(self, tmp_path: Path) -> None:
+        async def body() -> None:
+            here = self.Here()
+            server = await start_server(here, self.serving(tmp_path))
+            socket.create_connection(("127.0.0.1", here.port)).close()
+            assert await server.stop() is None
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", here.port))
+
+        asyncio.run(body())
+
+    def test_that_it_ended_before_is_said(self, tmp_path: Path) -> None:
+        async def body() -> str | None:
+            server = await start_server(self.Here(), self.serving(tmp_path))
+            server._process.kill()
+            await server._process.wait()
+            return await server.stop()
+
+        assert asyncio.run(body()) == "the server of the skills ended by itself (exit status -9)"
+
+    def test_that_it_cannot_start_is_said(self, tmp_path: Path) -> None:
+        serving = replace(self.serving(tmp_path), root=tmp_path / "nowhere")
+        with pytest.raises(NotExposedError, match=r"could not be started: .*nowhere is no folder of skills"):
+            asyncio.run(start_server(self.Here(), serving))
+
+    def test_a_sandbox_without_a_door_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(NotExposedError, match="use `bwrap`"):
+            asyncio.run(start_server(object(), self.serving(tmp_path)))
 
 
 WANTED = {

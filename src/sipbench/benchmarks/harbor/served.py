@@ -130,8 +130,6 @@ async def start_server(environment: Any, serving: Serving) -> Server:
     Raises:
         NotExposedError: It cannot be done, and why.
     """
-    from sipbench.skills.mcp.beside import ENVIRONMENT
-
     listen = getattr(environment, "listen", None)
     if listen is None:
         raise NotExposedError("skills cannot be served into this sandbox; use `bwrap`")
@@ -140,39 +138,44 @@ async def start_server(environment: Any, serving: Serving) -> Server:
     except EngineError as error:
         raise NotExposedError(f"skills cannot be served into the sandbox: {error}") from None
     with listening:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "sipbench.skills.mcp.beside"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            pass_fds=[listening.fileno()],
-            env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
-            cwd="/",
-        )
-        asked = {
-            "root": str(serving.root),
-            "log": str(serving.log),
-            "token": serving.token,
-            "socket": listening.fileno(),
-        }
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with contextlib.suppress(OSError):  # it has ended: no line will come
-            process.stdin.write(json.dumps(asked).encode("utf-8") + b"\n")
-            await process.stdin.drain()
-        server = Server(process)
-        try:
-            said = await asyncio.wait_for(process.stdout.readline(), _PATIENCE_SECONDS)
-        except BaseException as error:
-            await server.stop()
-            if isinstance(error, TimeoutError):
-                raise NotExposedError("the server of the skills did not start") from None
-            raise
-    if said.strip() != b"ready":
+        server, said = await _spawn(listening.fileno(), serving)
+    if said != "ready":
         await server.stop()
-        raise NotExposedError("the server of the skills could not be started; does `asb serve-skills` start?")
+        reason = said or "it ended at once; does `asb serve-skills` start?"
+        raise NotExposedError(f"the server of the skills could not be started: {reason}")
     return server
+
+
+async def _spawn(listening: int, serving: Serving) -> tuple[Server, str]:
+    """The server, and the first line that it says."""
+    from sipbench.skills.mcp.beside import ENVIRONMENT
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "sipbench.skills.mcp.beside"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,  # whoever is in the box could write there without end
+        pass_fds=[listening],
+        env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+        cwd="/",
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    server = Server(process)
+    places = {"root": str(serving.root), "log": str(serving.log)}
+    asked = json.dumps(places | {"token": serving.token, "socket": listening})
+    try:
+        with contextlib.suppress(OSError):  # it has ended: no line will come
+            process.stdin.write(asked.encode("utf-8") + b"\n")
+            await process.stdin.drain()
+        line = await asyncio.wait_for(process.stdout.readline(), _PATIENCE_SECONDS)
+    except TimeoutError:
+        await server.stop()
+        raise NotExposedError("the server of the skills did not start in time") from None
+    except BaseException:
+        await server.stop()
+        raise
+    return server, line.decode("utf-8", "replace").strip()
 
 
 def exposure(

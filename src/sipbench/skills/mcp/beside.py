@@ -2,7 +2,8 @@
 
 ``python -m sipbench.skills.mcp.beside`` reads one JSON line from its standard input: ``root``, ``log``,
 ``token`` (null for none) and ``socket``, the descriptor of a listening socket that it was started with. It
-says ``ready`` and serves until its standard input ends, as it does when whoever started it is gone.
+says ``ready``, or why it cannot begin, and serves until its standard input ends, as it does when whoever
+started it is gone.
 
 It is a process of its own: whatever is sent to it, it knows of no key of a model, and nobody waits for it.
 """
@@ -32,7 +33,8 @@ def main() -> None:
     try:
         app = http_app(Path(asked["root"]), Door(token=asked["token"]), ServedLog(Path(asked["log"])))
     except SipbenchError as error:
-        raise SystemExit(str(error)) from None
+        print(" ".join(str(error).split()), flush=True)
+        raise SystemExit(1) from None
     import uvicorn
 
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
