@@ -5,7 +5,6 @@ from pathlib import Path
 
 from sipbench.report.panels import (
     error_table,
-    order_table,
     overlap_table,
     provenance,
     skill_table,
@@ -110,13 +109,6 @@ def test_states_and_agents_have_whole_digests(study: Study) -> None:
     rows = texts(state_table(study))
     assert len(rows) == 4 * 3 * 3
     assert all(len(row[4]) == len("sha256:") + 64 for row in rows)
-
-
-def test_the_order_says_whether_arms_took_turns(study: Study) -> None:
-    table = order_table(study)
-    assert table is not None
-    assert len(table.rows) == 4 * 3
-    assert all("an attempt was another arm's than the one before" in note for note in table.notes)
 
 
 def test_provenance_names_digests_versions_seeds_and_the_plan(study: Study) -> None:

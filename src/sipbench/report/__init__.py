@@ -15,6 +15,7 @@ The report:
 ``findings``       what is concluded of each arm, and what that rests on
 ``metrics``        the tables of estimates: the protocol's, against the control, lost attempts
 ``panels``         splits and leaks, skills, errors, provenance
+``timing``         the order of the arms, the time between T1 and T2
 ``charts``         one module per chart: what is plotted, and how it is drawn
 ``attempts``       single attempts: records and logs, of which nothing is trusted
 ``page``           all of it as one HTML page; ``templates``, ``styles``, ``scripts`` beside it

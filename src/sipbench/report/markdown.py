@@ -17,7 +17,6 @@ from sipbench.report.metrics import (
 from sipbench.report.panels import (
     Entry,
     error_table,
-    order_table,
     overlap_table,
     provenance,
     skill_table,
@@ -27,6 +26,7 @@ from sipbench.report.panels import (
 )
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table
+from sipbench.report.timing import delay_table, order_table
 from sipbench.report.words import clean
 
 __all__ = ["markdown", "table_lines"]
@@ -65,7 +65,7 @@ def _study(study: Study) -> Iterator[str]:
     for table in (split_table(study), overlap_table(study)):
         yield from table_lines(table)
     yield from ("## Provenance", "", *_entries(provenance(study)), "")
-    for table in (state_table(study), order_table(study)):
+    for table in (state_table(study), order_table(study), delay_table(study)):
         yield from table_lines(table)
 
 

@@ -33,7 +33,6 @@ from sipbench.report.metrics import (
 )
 from sipbench.report.panels import (
     error_table,
-    order_table,
     overlap_table,
     provenance,
     skill_table,
@@ -43,6 +42,7 @@ from sipbench.report.panels import (
 )
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table, cell, chart_table
+from sipbench.report.timing import delay_table, order_table
 from sipbench.report.words import LABELS, clean, count, points, score
 from sipbench.stats.per_task import waterfall
 
@@ -212,7 +212,7 @@ def _study(study: Study, prefix: str, number: int, live: Live | None, caps: Caps
         "splits": list(_known(split_table(study), overlap_table(study))),
         "split_notes": split_notes(study),
         "provenance": provenance(study),
-        "origins": list(_known(state_table(study), order_table(study))),
+        "origins": list(_known(state_table(study), order_table(study), delay_table(study))),
         "data": markup(_script_json(_data(study, number, held))),
     }
 

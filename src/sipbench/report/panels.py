@@ -14,12 +14,12 @@ from sipbench.protocol.versions import SUMMARY_VERSION
 from sipbench.protocol.vocabulary import Phase
 from sipbench.report.reading import Identity, Study
 from sipbench.report.tabular import Cell, Table, cell
+from sipbench.report.timing import declared_delay, order_line
 from sipbench.report.words import NOTHING, clean, count, points, score, share
 
 __all__ = [
     "Entry",
     "error_table",
-    "order_table",
     "overlap_table",
     "provenance",
     "skill_table",
@@ -213,31 +213,6 @@ def error_table(study: Study) -> Table | None:
     )
 
 
-def order_table(study: Study) -> Table | None:
-    """When the attempts of each arm and phase began; None where no record says."""
-    rows = tuple(
-        (
-            cell(span.phase.value),
-            cell(study.names[at]),
-            cell(span.attempts),
-            cell(span.first),
-            cell(span.last),
-        )
-        for at in study.order
-        for span in study.seen.timeline.spans(study.keys(study.summary.rows[at]))
-    )
-    if not rows:
-        return None
-    notes = tuple(
-        f"{turns.phase}: an attempt was another arm's than the one before {turns.changes:,} times; in random "
-        f"order that would be {turns.expected:,.0f} times."
-        for turns in study.seen.timeline.turns()
-        if turns.arms > 1
-    )
-    head = ("phase", "arm", "attempts", "first began", "last began")
-    return Table("order", "When attempts began", head, rows, notes)
-
-
 def state_table(study: Study) -> Table | None:
     """Agents and agent states of each arm, phase and repeat, by digest; None where none is known."""
     rows = []
@@ -284,7 +259,14 @@ def provenance(study: Study) -> list[Entry]:
         Entry("Grader versions", _several(sorted({grader for one in every for grader in one.graders}))),
         Entry("Seeds of the repeats", _several([str(seed) for seed in _seeds(every)])),
     ]
-    return [*found, *_locked(study.lock), *_settings(study)]
+    return [*found, *_locked(study.lock), *_timing(study), *_settings(study)]
+
+
+def _timing(study: Study) -> Iterator[Entry]:
+    if (order := order_line(study.lock)) is not None:
+        yield Entry("Order of attempts", order)
+    if (delay := declared_delay(study)) is not None:
+        yield Entry("T2 begins", delay)
 
 
 def _benchmark(row: Any) -> str:

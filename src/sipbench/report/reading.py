@@ -33,7 +33,7 @@ from sipbench.stats.summarize import known_families, summarize
 from sipbench.stats.tables import RunTable, table_of
 from sipbench.stats.timeline import Timeline
 
-__all__ = ["Identity", "Study", "read_study"]
+__all__ = ["Identity", "Study", "due_at", "read_study"]
 
 
 @dataclass(slots=True)
@@ -185,7 +185,7 @@ def read_study(place: Path) -> Study:
         frame=frame,
         seen=seen,
         planned=planned,
-        remarks=(*_unfinished(frame.height, planned), *_remarks(folder, seen)),
+        remarks=(*_waiting(summary), *_unfinished(frame.height, planned), *_remarks(folder, seen)),
     )
 
 
@@ -238,6 +238,16 @@ def _unfinished(made: int, planned: int | None) -> Iterator[str]:
             f"The study is not finished: {made:,} of {planned:,} planned attempts are recorded. "
             "What is missing counts as lost."
         )
+
+
+def due_at(summary: Summary) -> str | None:
+    """When the T2 may begin that a study waits for; None if it does not wait."""
+    return max((row.delay.due_at for row in summary.rows if row.delay and row.delay.due_at), default=None)
+
+
+def _waiting(summary: Summary) -> Iterator[str]:
+    if (due := due_at(summary)) is not None:
+        yield f"T2 is due at {due}."
 
 
 def _remarks(folder: Path | None, seen: Seen) -> Iterator[str]:

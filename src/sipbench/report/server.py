@@ -24,7 +24,7 @@ from sipbench.files import kind_of_mode
 from sipbench.protocol.folder import ADAPTATIONS, LOCK, RUNS, SPLITS
 from sipbench.report.attempts import list_logs, read_log, read_raw
 from sipbench.report.page import Live, report_page, write_page
-from sipbench.report.reading import Study, read_study
+from sipbench.report.reading import Study, due_at, read_study
 from sipbench.report.words import clean
 
 __all__ = ["DEFAULT_PORT", "Viewer", "serving"]
@@ -123,7 +123,10 @@ def _standing(study: Study) -> str:
     made = study.summary.records.total
     if study.planned is None:
         return f"{made:,} attempts"
-    return "finished" if made >= study.planned else f"{made:,} of {study.planned:,} attempts"
+    if made >= study.planned:
+        return "finished"
+    due = due_at(study.summary)
+    return f"{made:,} of {study.planned:,} attempts" + (f", T2 is due at {due}" if due else "")
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from sipbench.protocol.delay import duration_text
 from sipbench.protocol.settings import CostUnit
-from sipbench.protocol.summary import Estimate, Interval, Row
+from sipbench.protocol.summary import Estimate, Interval, Row, T2Delay
 
 __all__ = [
     "LABELS",
@@ -17,6 +18,7 @@ __all__ = [
     "amount",
     "clean",
     "count",
+    "delay_words",
     "headline",
     "interval",
     "only_bounds",
@@ -144,6 +146,16 @@ def headline(estimate: Estimate) -> tuple[float | None, Interval | None]:
     """
     if estimate.lost is not None and estimate.lost.gate == "bounds":
         return None, None
+def delay_words(delay: T2Delay | None) -> str | None:
+    """The time between T1 and T2 of an arm, and what was declared; None without a T2."""
+    if delay is None:
+        return None
+    declared = f"declared {delay.declared}" if delay.declared else ""
+    if delay.shortest_seconds is not None:
+        return "\n".join(filter(None, (duration_text(delay.shortest_seconds), declared)))
+    return f"due {delay.due_at}" if delay.due_at else declared or None
+
+
     verdict, adjusted = estimate.verdict, estimate.adjusted
     if verdict is not None and verdict.value is not None:
         return verdict.value, verdict.interval
