@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from sipbench.adaptation.skills import SkillsOptions
 from tests.examples.pages import blocks, shell
 
 
@@ -31,6 +33,15 @@ def test_a_collection_is_published(tmp_path: Path) -> None:
     ):
         assert said in ended.stdout, ended.stdout
     assert (tmp_path / "catalogue.json").read_text(encoding="utf-8").startswith("{")
+
+
+def test_the_adaptations_that_the_page_shows_are_options() -> None:
+    (block,) = blocks("publish-skills.md", "yaml")
+    shown = [yaml.safe_load(line)["adaptation"] for line in block.splitlines()]
+    assert [options.pop("kind") for options in shown] == ["skills"] * 5
+    made = [SkillsOptions.model_validate(options) for options in shown]
+    assert [options.select for options in made[:3]] == ["all", "for-task", "top-k"]
+    assert made[3].through == "mcp"
 
 
 def test_skills_are_served(tmp_path: Path) -> None:
