@@ -134,6 +134,16 @@ def spent(value: float | None, unit: CostUnit) -> str:
     return NOTHING if value is None else f"{amount(value)} {_UNITS[unit]}"
 
 
+def delay_words(delay: T2Delay | None) -> str | None:
+    """The time between T1 and T2 of an arm, and what was declared; None without a T2."""
+    if delay is None:
+        return None
+    declared = f"declared {delay.declared}" if delay.declared else ""
+    if delay.shortest_seconds is not None:
+        return "\n".join(filter(None, (duration_text(delay.shortest_seconds), declared)))
+    return f"due {delay.due_at}" if delay.due_at else declared or None
+
+
 def count(n: int, noun: str, nouns: str | None = None) -> str:
     """``1 task``, ``40 tasks``."""
     return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"
@@ -146,16 +156,6 @@ def headline(estimate: Estimate) -> tuple[float | None, Interval | None]:
     """
     if estimate.lost is not None and estimate.lost.gate == "bounds":
         return None, None
-def delay_words(delay: T2Delay | None) -> str | None:
-    """The time between T1 and T2 of an arm, and what was declared; None without a T2."""
-    if delay is None:
-        return None
-    declared = f"declared {delay.declared}" if delay.declared else ""
-    if delay.shortest_seconds is not None:
-        return "\n".join(filter(None, (duration_text(delay.shortest_seconds), declared)))
-    return f"due {delay.due_at}" if delay.due_at else declared or None
-
-
     verdict, adjusted = estimate.verdict, estimate.adjusted
     if verdict is not None and verdict.value is not None:
         return verdict.value, verdict.interval
