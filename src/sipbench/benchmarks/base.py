@@ -169,6 +169,11 @@ class Benchmark(ABC):
     grace_seconds: float = 60.0
     """What building, grading and clean-up may take beyond the agent's own time limit: an attempt that
     takes longer is ended from outside. It plays no part where the agent has no limit."""
+    recorded: bool = False
+    """Whether its attempts happened before the study: their own times count, and a declared delay before T2
+    is not waited for."""
+    arms_apart: bool = False
+    """Whether its engine is to do one arm after the other, as one that loads an agent for a whole job."""
 
     def __init__(self, options: Any, *, base: Path) -> None:
         """Make the adapter.
@@ -180,12 +185,6 @@ class Benchmark(ABC):
         """
         self.options = options
         self.base = base
-
-    recorded: bool = False
-    """Whether its attempts happened before the study: their own times count, and a declared delay before T2
-    is not waited for."""
-    arms_apart: bool = False
-    """Whether its engine is to do one arm after the other, as one that loads an agent for a whole job."""
 
     @abstractmethod
     def tasks(self) -> Sequence[Task]:
