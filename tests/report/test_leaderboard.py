@@ -68,7 +68,7 @@ def test_few_repeats_low_coverage_and_high_variance_stand_apart_with_the_reason(
     assert found["short"] == "2 repeats; the protocol asks for 3"
     assert board.apart is not None
     reasons = {row[2].lines[0]: row[-1].lines for row in board.apart.rows}
-    assert any("counted attempts below 90% of the plan" in reason for reason in reasons["lossy"])
+    assert any("under 90% of the planned attempts count" in reason for reason in reasons["lossy"])
     varied = leaderboard([made(tmp_path, "varied", analysis={**ANALYSIS, "high_variance_sd": 1e-6})])
     assert varied.ranked.rows == ()
     assert any("varies between repeats" in text for text in column(varied.apart, "why"))

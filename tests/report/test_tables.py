@@ -57,7 +57,7 @@ def test_rows_kept_out_stand_apart_with_the_reason_and_the_oracle_last() -> None
 
 def test_what_is_not_computed_says_why() -> None:
     text = printed(summarize(arm("learner")))
-    assert "BR: no counted T0 and no T1 attempt on replay tasks (learner)" in text
+    assert "BR, BR_ratio, NIS: no counted T0 and no T1 attempt on replay tasks (learner)" in text
     assert "IE: no cost unit was declared (learner)" in text
 
 

@@ -11,7 +11,7 @@ from sipbench.protocol.records import RunRecord
 from sipbench.protocol.settings import AnalysisSettings, StudyContext
 from sipbench.protocol.summary import Summary
 from sipbench.report.tables import print_summary
-from sipbench.report.verdict import signed_points, verdict_lines
+from sipbench.report.verdict import verdict_lines
 from sipbench.stats.summarize import summarize
 from tests.protocol.made import cell
 from tests.stats.studies import attempts, frozen, gains, manifest, row
@@ -45,8 +45,8 @@ def test_a_gain_is_said_with_its_interval_its_control_and_what_it_rests_on() -> 
     lines = said(summary)
     low, high = (f"{end * 100:+.1f}" for end in (fg.verdict.interval.low, fg.verdict.interval.high))
     assert lines[0] == (
-        f"learner: improved on new tasks: {signed_points(fg.verdict.value)} against 'frozen', which learned "
-        f"nothing (95% interval {low} to {high})"
+        f"learner: improved on new tasks: {fg.verdict.value * 100:+.1f} points against 'frozen', which "
+        f"learned nothing (95% interval {low} to {high})"
     )
     assert lines[1].startswith("  kept what it could do before: ")
     assert lines[1].endswith("so a loss of 30 points or more is ruled out")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sipbench.protocol.settings import AnalysisSettings
-from sipbench.protocol.summary import Estimate, LostAttempts, Row, Summary, Verdict
+from sipbench.protocol.summary import Estimate, Row, Summary, Verdict
 from sipbench.protocol.vocabulary import PathType
+from sipbench.report.estimates import bounded, claimed_losses
 from sipbench.report.words import (
     LABELS,
     amount,
@@ -160,24 +161,14 @@ def _judged(metric: str, about: str, estimate: Estimate, verdict: Verdict) -> Li
 def _finding(estimate: Estimate, verdict: Verdict) -> str:
     if verdict.value is None:
         return clean(estimate.reason or "nothing can be computed", 2000)
-    lost = estimate.lost
+    lost = claimed_losses(estimate)
     if lost is not None and lost.gate != "verdict":
-        return _bounded(lost)
+        return f"{bounded(lost)}; {share(lost.coverage)} of the planned attempts count"
     ends = interval(verdict.interval) if verdict.interval is not None else "without an interval"
     text = f"{points(verdict.value)} points {ends}"
     if verdict.margin is not None:
         text += f"; down to {points(-verdict.margin)} counts as retained"
     return text
-
-
-def _bounded(lost: LostAttempts) -> str:
-    """With too many attempts lost, only what they cannot change is said."""
-    if lost.low is None or lost.high is None:
-        return f"only {share(lost.coverage)} of the planned attempts count"
-    text = f"between {points(lost.low)} and {points(lost.high)} points"
-    if lost.outer_low is not None and lost.outer_high is not None:
-        text += f" (confidence limits {points(lost.outer_low)} and {points(lost.outer_high)})"
-    return f"{text}, depending on what the lost attempts would have scored; {share(lost.coverage)} count"
 
 
 def _facts(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
@@ -297,7 +288,7 @@ def _said(row: Row, metric: str) -> str | None:
     if verdict.word in _SAID:
         return _SAID[verdict.word].format(points(abs(verdict.value or 0.0), sign=False))
     text = f"{_OPEN[metric]}: {'inconclusive' if verdict.word else 'no verdict'}"
-    lost = estimate.lost
+    lost = claimed_losses(estimate)
     if lost is not None and lost.gate != "verdict" and lost.low is not None:
         text += f", between {points(lost.low)} and {points(lost.high)} points"
     return text

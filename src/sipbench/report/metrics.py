@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sipbench.protocol.inference import Contrast, LostAttempts
 from sipbench.protocol.summary import Estimate, Row, Summary
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType
+from sipbench.report.estimates import (
+    PROTOCOL,
+    RATIOS,
+    adjusted_lines,
+    bounds,
+    estimate_lines,
+    in_its_form,
+    losses,
+    missing_reasons,
+    shown_mean,
+)
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table, cell
 from sipbench.report.words import (
@@ -14,8 +25,10 @@ from sipbench.report.words import (
     NOTHING,
     amount,
     clean,
+    count,
     interval,
     only_bounds,
+    percent,
     points,
     probability,
     score,
@@ -33,11 +46,6 @@ __all__ = [
     "variance_table",
 ]
 
-PROTOCOL = ("fg", "br", "br_ratio", "ie", "pds", "nis")
-"""The metrics that the protocol asks for."""
-
-_RATIOS = ("br_ratio", "ie")
-_FORMS = {"ie": ".3g", "br_ratio": ".3f"}
 _GROUPS = (
     ("protocol", "Main comparison"),
     ("kept-out", "Kept out of the main comparison"),
@@ -83,45 +91,20 @@ def _protocol(study: Study, key: str, caption: str, members: Sequence[int]) -> T
         )
         if key == "kept-out":
             notes += [f"{study.names[at]}: {clean(w.message, 500)}" for w in row.warnings if w.keeps_out]
-    return Table(key, caption, tuple(head), tuple(rows), (*notes, *_missing(study, members)))
+    members_rows = [study.summary.rows[at] for at in members]
+    missing = (f"{line}." for line in missing_reasons(members_rows, [study.names[at] for at in members]))
+    return Table(key, caption, tuple(head), tuple(rows), (*notes, *missing))
 
 
 def metric_cell(row: Row, name: str) -> Cell:
     """Mean ± sd over repeats; interval; tasks. A ratio shows the ratio of means, since its mean is biased."""
     estimate: Estimate = getattr(row.metrics, name)
-    if estimate.value is None:
-        return Cell((NOTHING,))
-    if only_bounds(row, name):
-        return Cell(("bounds only", "see lost attempts"))
-    form = _FORMS.get(name, "+.3f")
-    mean = estimate.value if name in _RATIOS or estimate.repeats_mean is None else estimate.repeats_mean
-    sd = "" if estimate.repeats_sd is None else f" ± {score(estimate.repeats_sd, form.replace('+', ''))}"
-    lines = [score(mean, form) + sd]
-    if estimate.interval is not None:
-        lines.append(interval(estimate.interval, form))
-    else:
-        unbounded = (estimate.interval_reason or "").startswith("unbounded")
-        lines.append("[unbounded]" if unbounded else "[no interval]")
-    lines.append(f"{estimate.n_tasks:,} tasks")
-    if estimate.label is not None:
-        lines.append(estimate.label)
-    return Cell(tuple(lines), mean, numeric=True)
-
-
-def _missing(study: Study, members: Sequence[int]) -> Iterator[str]:
-    """One line per reason, with the metrics and the arms that it holds for."""
-    reasons: dict[tuple[str, bool], tuple[dict[str, None], dict[str, None]]] = {}
-    for at in members:
-        for name in PROTOCOL:
-            estimate: Estimate = getattr(study.summary.rows[at].metrics, name)
-            missing = estimate.value is None
-            reason = estimate.reason if missing else estimate.interval_reason
-            if reason is not None:
-                metrics, arms = reasons.setdefault((reason, missing), ({}, {}))
-                metrics[LABELS[name]] = arms[study.names[at]] = None
-    for (reason, missing), (metrics, arms) in reasons.items():
-        what = ", ".join(metrics) if missing else f"Interval of {', '.join(metrics)}"
-        yield f"{what}: {clean(reason, 500)} ({', '.join(arms)})."
+    first, *more = estimate_lines(row, name)
+    if estimate.value is None or only_bounds(row, name):
+        return Cell((first, *more))
+    ends, *label = more
+    lines = (first, ends, count(estimate.n_tasks, "task"), *label)
+    return Cell(lines, shown_mean(name, estimate), numeric=True)
 
 
 _ADJUSTED = ("fg", "br", "pds", "drift_gain", "br_t2", "nis")
@@ -137,7 +120,7 @@ def adjusted_table(study: Study) -> Table | None:
             rows.append(
                 (
                     Cell((study.names[at], f"less {clean(row.control or '')}"), study.names[at]),
-                    *(_adjusted_cell(getattr(row.metrics, name)) for name in shown),
+                    *(_adjusted_cell(row, name) for name in shown),
                 )
             )
     if not rows:
@@ -155,13 +138,11 @@ def _adjusted(row: Row, name: str) -> bool:
     return estimate.adjusted is not None and estimate.adjusted.value is not None
 
 
-def _adjusted_cell(estimate: Estimate) -> Cell:
-    found, lost = estimate.adjusted, estimate.lost
-    if found is None or found.value is None:
-        return Cell((NOTHING,))
-    if lost is not None and lost.gate == "bounds":
-        return Cell(("bounds only", f"{points(lost.low)} to {points(lost.high)}"))
-    lines = [points(found.value), interval(found.interval)]
+def _adjusted_cell(row: Row, name: str) -> Cell:
+    estimate: Estimate = getattr(row.metrics, name)
+    found, lines = estimate.adjusted, list(adjusted_lines(row, name))
+    if found is None or found.value is None or only_bounds(row, name):
+        return Cell(tuple(lines))
     if found.p_value is not None:
         lines.append(f"p {probability(found.p_value)}")
     if estimate.verdict is not None and estimate.verdict.word is not None:
@@ -171,12 +152,8 @@ def _adjusted_cell(estimate: Estimate) -> Cell:
 
 def lost_table(study: Study) -> Table | None:
     """What lost attempts could change; None where every attempt was graded."""
-    rows = []
-    for at in study.order:
-        for name in _ADJUSTED:
-            estimate: Estimate = getattr(study.summary.rows[at].metrics, name)
-            if estimate.lost is not None and _matters(estimate.lost):
-                rows.append(_lost(study.names[at], name, estimate, estimate.lost))
+    members = [study.summary.rows[at] for at in study.order]
+    rows = [_lost(*found) for found in losses(members, [study.names[at] for at in study.order])]
     if not rows:
         return None
     head = (
@@ -194,34 +171,36 @@ def lost_table(study: Study) -> Table | None:
     notes = (
         "Complete case drops every attempt without a grade, errors as 0 counts each as 0; the bounds set "
         "each to its worst and to its best. The outer limits hold the truth with the nominal level whatever "
-        "the lost attempts would have scored. In points.",
+        "the lost attempts would have scored. Differences are in points; BR_ratio and IE are as they are.",
     )
     return Table("lost", "What lost attempts could change", head, tuple(rows), notes)
 
 
-def _matters(lost: LostAttempts) -> bool:
-    return lost.gate != "verdict" or lost.low != lost.high or any(gap.flagged for gap in lost.attrition)
-
-
-def _lost(name: str, metric: str, estimate: Estimate, lost: LostAttempts) -> tuple[Cell, ...]:
+def _lost(arm: str, metric: str, label: str, lost: LostAttempts) -> tuple[Cell, ...]:
     uneven = any(gap.flagged for gap in lost.attrition)
-    outer = f"{points(lost.outer_low)} to {points(lost.outer_high)}"
+    reason = clean(lost.reason or "", 300)
     return (
-        cell(name),
-        cell(LABELS[metric]),
+        cell(arm),
+        cell(label),
         cell(lost.coverage, text=share(lost.coverage)),
         cell({"verdict": "a verdict", "numbers": "numbers, no verdict", "bounds": "bounds only"}[lost.gate]),
-        _contrast(lost.complete_case),
-        _contrast(lost.errors_as_0),
-        cell(lost.low, text=points(lost.low)),
-        cell(lost.high, text=points(lost.high)),
-        cell(lost.outer_low, text=outer if lost.outer_low is not None else NOTHING),
+        _contrast(metric, lost.complete_case),
+        _contrast(metric, lost.errors_as_0),
+        cell(lost.low, text=in_its_form(metric, lost.low, in_points=True)),
+        cell(lost.high, *filter(None, (reason,)), text=_end(metric, lost)),
+        cell(lost.outer_low, text=bounds(metric, lost, in_points=True, outer=True)),
         cell("yes" if uneven else "no"),
     )
 
 
-def _contrast(found: Contrast) -> Cell:
-    return cell(found.value, interval(found.interval), text=points(found.value))
+def _end(metric: str, lost: LostAttempts) -> str:
+    return bounds(metric, lost, in_points=True).rpartition(" to ")[2]
+
+
+def _contrast(metric: str, found: Contrast) -> Cell:
+    form = "points" if metric not in RATIOS else ".3g"
+    more = (interval(found.interval, form),) if found.interval is not None else ()
+    return cell(found.value, *more, text=in_its_form(metric, found.value, in_points=True))
 
 
 def passes_table(study: Study) -> Table | None:
@@ -311,7 +290,7 @@ def variance_table(study: Study) -> Table | None:
 def settings_line(summary: Summary) -> str:
     """The declared choices, in one line."""
     settings = summary.settings
-    level = f"{1 - settings.alpha:.0%}".replace("%", " %")
+    level = percent(1 - settings.alpha)
     unit = settings.cost_unit.replace("_", " ") if settings.cost_unit else "none declared"
     return (
         f"Mean ± sd over repeats; [{level} interval over tasks, paired, clustered by family]. "

@@ -6,29 +6,31 @@ from collections.abc import Iterator, Mapping
 
 from sipbench.protocol.summary import Estimate, Row, Summary, Verdict
 from sipbench.protocol.vocabulary import PathType
+from sipbench.report.estimates import bounded, claimed_losses
+from sipbench.report.words import amount, count, percent, plain, points, share, spent
 
-__all__ = ["signed_points", "verdict_lines"]
+__all__ = ["verdict_lines"]
 
 _FG = {
-    "improved": "improved on new tasks: {value} {against}",
-    "worse": "got worse on new tasks: {value} {against}",
+    "improved": "improved on new tasks: {found}",
+    "worse": "got worse on new tasks: {found}",
     "no evidence": (
-        "no evidence of a change on new tasks: {value} {against}, and a change of {sesoi}, the smallest of "
+        "no evidence of a change on new tasks: {found}, and a change of {sesoi}, the smallest of "
         "interest, would probably have been found"
     ),
-    "inconclusive": "inconclusive on new tasks: {value} {against}; {why}",
+    "inconclusive": "inconclusive on new tasks: {found}; {why}",
     None: "no verdict on new tasks: {why}",
 }
 _BR = {
-    "retained": "kept what it could do before: {value} {against}, so a loss of {margin} or more is ruled out",
-    "loss": "lost some of what it could do before: {value} {against}",
-    "inconclusive": "whether it kept what it could do before is open: {value} {against}; {why}",
-    None: "no verdict on what it could do before: {why}; measured {value} {against}",
+    "retained": "kept what it could do before: {found}, so a loss of {margin} or more is ruled out",
+    "loss": "lost some of what it could do before: {found}",
+    "inconclusive": "whether it kept what it could do before is open: {found}; {why}",
+    None: "no verdict on what it could do before: {why}; measured {found}",
 }
 _PDS = {
-    "persists": "the later score holds: {value} {against}, so a decay of {margin} or more is ruled out",
-    "decays": "the later score decays: {value} {against}",
-    "inconclusive": "whether the later score holds is open: {value} {against}; {why}",
+    "persists": "the later score holds: {found}, so a decay of {margin} or more is ruled out",
+    "decays": "the later score decays: {found}",
+    "inconclusive": "whether the later score holds is open: {found}; {why}",
     None: "no verdict on the later score: {why}",
 }
 _SENTENCES = (("fg", _FG), ("br", _BR), ("pds", _PDS))
@@ -58,42 +60,41 @@ def verdict_lines(summary: Summary, names: Mapping[int, str]) -> Iterator[str]:
         yield from (f"  {line}" for line in _basis(row))
 
 
-def signed_points(value: float) -> str:
-    """A difference of scores in points: ``+12.3 points`` for 0.123."""
-    return f"{value * 100:+.1f} points"
-
-
-def _points(value: float) -> str:
-    return f"{value * 100:.3g} points"
-
-
 def _sentence(template: Mapping[str | None, str], estimate: Estimate) -> str:
     verdict = estimate.verdict
     assert verdict is not None
     return template[verdict.word].format(
-        value="no estimate" if verdict.value is None else signed_points(verdict.value),
-        against=_against(verdict, estimate),
+        found=_found(verdict, estimate),
         why="; ".join(verdict.reasons),
         margin=_points(verdict.margin or 0.0),
         sesoi=_points(verdict.sesoi or 0.0),
     )
 
 
-def _against(verdict: Verdict, estimate: Estimate) -> str:
+def _found(verdict: Verdict, estimate: Estimate) -> str:
+    """What is claimed: a number with its interval, or where too few attempts count what it lies between."""
     control = estimate.adjusted.control if verdict.basis == "adjusted" and estimate.adjusted else None
     other = f"against '{control}', which learned nothing" if control is not None else "against itself before"
-    interval = verdict.interval
+    lost = claimed_losses(estimate)
+    if verdict.value is None:
+        return "nothing can be computed"
+    if lost is not None and lost.gate != "verdict":
+        return plain(bounded(lost, other))
+    interval, value = verdict.interval, plain(f"{points(verdict.value)} points")
     if interval is None:
-        return f"{other} (no interval)"
-    ends = f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
-    return f"{other} ({interval.level:.0%} interval {ends})"
+        return f"{value} {other} (no interval)"
+    ends = plain(f"{points(interval.low)} to {points(interval.high)}")
+    return f"{value} {other} ({plain(percent(interval.level))} interval {ends})"
+
+
+def _points(value: float) -> str:
+    return f"{value * 100:.3g} points"
 
 
 def _price(row: Row) -> Iterator[str]:
     cost = row.learning_cost
     if cost is not None and cost.value is not None:
-        amount = f"{cost.value:,.0f}" if cost.value >= 100 else f"{cost.value:.3g}"
-        yield f"learning cost {amount} {cost.unit.replace('_', ' ')} per repeat"
+        yield f"learning cost {spent(cost.value, cost.unit)} per repeat"
 
 
 def _basis(row: Row) -> Iterator[str]:
@@ -102,14 +103,15 @@ def _basis(row: Row) -> Iterator[str]:
         getattr(row.metrics, name) for name, _ in _SENTENCES if getattr(row.metrics, name).verdict
     )
     verdict: Verdict = estimate.verdict
-    parts = [f"{verdict.n_tasks} {_plural(verdict.n_tasks, 'task')}"]
+    parts = [count(verdict.n_tasks, "task")]
     if verdict.n_families != verdict.n_tasks:
-        parts[0] += f" in {verdict.n_families} {_plural(verdict.n_families, 'family', 'families')}"
+        parts[0] += f" in {count(verdict.n_families, 'family', 'families')}"
     if verdict.attempts is not None:
-        before, after = (f"{attempts:.3g}" for attempts in verdict.attempts)
-        parts.append(f"{before} {_plural(verdict.attempts[0], 'attempt')} of each before and {after} after")
+        before, after = (amount(attempts) for attempts in verdict.attempts)
+        noun = "attempt" if verdict.attempts[0] == 1 else "attempts"
+        parts.append(f"{before} {noun} of each before and {after} after")
     if verdict.coverage is not None:
-        parts.append(f"{verdict.coverage:.0%} of the planned attempts counted")
+        parts.append(f"{plain(share(verdict.coverage))} of the planned attempts counted")
     scope = "the method that made these agents" if verdict.scope == "method" else "these agents"
     yield f"rests on {', '.join(parts)}; speaks of {scope}"
     limits = []
@@ -121,10 +123,8 @@ def _basis(row: Row) -> Iterator[str]:
     effect = estimate.detectable.effect if estimate.detectable else None
     if effect is not None:
         power = estimate.detectable.power
-        limits.append(f"a change of {_points(effect)} would be found in {power:.0%} of such studies")
+        limits.append(
+            f"a change of {_points(effect)} would be found in {plain(percent(power))} of such studies"
+        )
     if limits:
         yield "; ".join(limits)
-
-
-def _plural(n: float, one: str, many: str | None = None) -> str:
-    return one if n == 1 else many or f"{one}s"

@@ -22,6 +22,8 @@ __all__ = [
     "headline",
     "interval",
     "only_bounds",
+    "percent",
+    "plain",
     "points",
     "probability",
     "row_names",
@@ -85,6 +87,11 @@ def _signed(value: float, form: str) -> str:
     return text.replace("-", MINUS)
 
 
+def plain(text: str) -> str:
+    """Numbers with the signs of a keyboard, for a terminal: what is copied from it can be computed with."""
+    return text.replace(MINUS, "-").replace(NOTHING, "-").replace(" %", "%")
+
+
 def points(value: float | None, *, sign: bool = True) -> str:
     """A difference of scores: ``+57.5``."""
     return NOTHING if value is None else _signed(value * 100, "+.1f" if sign else ".1f")
@@ -113,6 +120,11 @@ def share(value: float | None) -> str:
         if text in ("0.0%", "100.0%"):
             text = "under 0.1%" if value < 0.5 else "over 99.9%"
     return text.replace("%", " %")
+
+
+def percent(declared: float) -> str:
+    """A declared share, such as a level, with the digits that it was declared with: ``95 %``, ``99.9 %``."""
+    return f"{declared * 100:.6g} %"
 
 
 def probability(value: float | None) -> str:

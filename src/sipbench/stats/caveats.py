@@ -140,9 +140,8 @@ def _coverage(cells: Sequence[Cell], settings: AnalysisSettings) -> Iterator[Sum
     ]
     if low:
         where = ", ".join(f"{cell.phase} {cell.split} {cell.counted} of {cell.planned}" for cell in low)
-        yield _warn(
-            "low_coverage", f"counted attempts below {settings.coverage_gate:.0%} of the plan: {where}"
-        )
+        gate = f"{settings.coverage_gate * 100:.6g}%"
+        yield _warn("low_coverage", f"under {gate} of the planned attempts count: {where}", keeps_out=True)
     over = [cell for cell in cells if cell.recorded > cell.planned]
     if over:
         where = ", ".join(f"{cell.phase} {cell.split} {cell.recorded} of {cell.planned}" for cell in over)

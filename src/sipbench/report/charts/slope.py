@@ -11,7 +11,7 @@ from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart, Record, Value
 from sipbench.report.charts.theme import CONTROL, PALE, Drawing, altair
 from sipbench.report.reading import Study
-from sipbench.report.words import count, interval, score
+from sipbench.report.words import count, interval, percent, score
 from sipbench.stats.means import ArmTable
 from sipbench.stats.profiles import Bundle, Profile, bundles, profile
 
@@ -41,7 +41,7 @@ def slope_chart(study: Study) -> Chart:
             said.append(_said(found, name))
     more = len(study.arms) - len(shown)
     notes = (f"{count(more, 'further arm')} not drawn; the table has all of them.",) if more else ()
-    level = f"{1 - study.summary.settings.alpha:.0%}".replace("%", " %")
+    level = percent(1 - study.summary.settings.alpha)
     return Chart(
         key="phases",
         title="From T0 to T1 to T2",
