@@ -370,9 +370,8 @@ def _inspector() -> Callable[..., subprocess.CompletedProcess[str]]:
         pytest.skip(f"the MCP Inspector needs Node 22.19 or newer, here is {said}; run `make inspector`")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [program, "--cli", *arguments, "--protocol-era", "modern"]
         return subprocess.run(
-            [*command, "--method", "skills/list", "--verify", "--format", "json"],
+            [program, "--cli", *arguments, "--protocol-era", "modern", "--format", "json"],
             capture_output=True,
             text=True,
             timeout=120,
@@ -384,11 +383,25 @@ def _inspector() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_the_inspector_verifies_all(folder: Path, transport: str, inspector: Callable[..., Any]) -> None:
+def test_the_inspector_lists_gets_reads_and_verifies(
+    folder: Path, transport: str, inspector: Callable[..., Any]
+) -> None:
+    asked: list[tuple[str, ...]] = [
+        ("skills/list", "--verify", "--require-digests"),
+        ("skills/get", "--uri", f"{BASE}/SKILL.md", "--verify", "--require-digests"),
+        ("resources/read", "--uri", f"{BASE}/inner/SKILL.md"),
+        ("resources/directory/read", "--uri", BASE),
+        ("skills/get", "--uri", "skill://broken/SKILL.md"),
+    ]
     if transport == "stdio":
-        ended = inspector(sys.executable, *COMMAND, str(folder))
+        target = (sys.executable, *COMMAND, str(folder))
+        ended = [inspector(*target, "--method", *words) for words in asked]
     else:
         with http(folder) as address:
-            ended = inspector("--server-url", address, "--transport", "http")
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count('"uri"') >= 3
+            target = ("--server-url", address, "--transport", "http")
+            ended = [inspector(*target, "--method", *words) for words in asked]
+    assert [item.returncode for item in ended[:4]] == [0, 0, 0, 0], [item.stderr for item in ended]
+    assert len(ended[0].stdout.splitlines()) == 3, ended[0].stdout
+    assert text("inner").splitlines()[-1] in ended[2].stdout
+    assert "references" in ended[3].stdout
+    assert ended[4].returncode != 0

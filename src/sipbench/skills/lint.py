@@ -44,9 +44,10 @@ _INJECTION = re.compile(
     re.I,
 )
 _HIDDEN = re.compile(
-    # Soft hyphens, zero width, directions, a byte-order mark inside the text; and tag characters.
-    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
-    r"|[\U000e0000-\U000e007f]"
+    # Soft hyphens, zero width, directions, fillers, a byte-order mark inside the text; then tag characters
+    # and the selectors of variants that no font has, which can carry any bytes.
+    r"[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufeff\uffa0]|[\U000e0000-\U000e01ef]"
 )
 
 
