@@ -221,6 +221,18 @@ class TestPack:
         assert not Filters(topics=("topic_11",)).takes(entry)
         assert not Filters(tools=("x",)).takes(entry)
 
+    @pytest.mark.parametrize(
+        "techniques", [["mass spectrometry"], ["mass spectrometry", "sounding"], ["sounding", "echo"], []]
+    )
+    def test_techniques_are_read_back_as_they_were(self, tmp_path: Path, techniques: list[str]) -> None:
+        listed = yaml.safe_dump({"techniques": techniques}, default_flow_style=False)
+        front = "name: {name}\ndescription: d\nmetadata:\n" + "".join(f"  {x}\n" for x in listed.splitlines())
+        skill(tmp_path / "in" / "skills", "a", text("a", front=front))
+        write_export(plan_export(tmp_path / "in"), tmp_path / "out")
+        (entry,) = catalogue(locate(tmp_path / "out"))
+        assert list(entry.techniques) == techniques
+        assert Filters(techniques=("Mass Spectrometry",)).takes(entry) == ("mass spectrometry" in techniques)
+
     def test_nothing_to_pack_is_an_error(self, tmp_path: Path) -> None:
         located = locate_one(collection(tmp_path))
         with pytest.raises(SkillError, match="no skill fits"):

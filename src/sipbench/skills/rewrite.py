@@ -208,6 +208,8 @@ def _metadata(original: Original, notes: list[str]) -> dict[str, str]:
     for key, value in values.items():
         name = key.lower().replace("_", "-")
         text = _text(value, " " if name in _SPACED and _joinable(value) else "; ")
+        if name in _SPACED and isinstance(value, list) and len(value) == 1 and not _joinable(value):
+            text += ";"  # one item with a space in it, which would be read as two
         if not text or name in texts or name.startswith("provenance-"):
             continue
         if _KEY.fullmatch(name) is None:
