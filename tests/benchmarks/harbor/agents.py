@@ -94,7 +94,7 @@ class Fails(Plain):
         context.n_input_tokens, context.n_output_tokens, context.cost_usd = 90, 10, 0.5
         if self.how == "exit":
             raise NonZeroAgentExitCodeError("exit code 1")
-        raise RuntimeError("a provider that nobody knows")
+        raise RuntimeError("a provider that nobody knows" if self.how == "RuntimeError" else self.how)
 
 
 class LosesSkills(BwrapEnvironment):

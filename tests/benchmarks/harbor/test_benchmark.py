@@ -22,9 +22,8 @@ from sipbench.protocol.jsonl import read_records
 from sipbench.protocol.vocabulary import PathType, Phase, Split
 from tests.benchmarks.harbor.conftest import HERE, Engine, running
 from tests.benchmarks.harbor.made import DOCKERFILE, make_task, skillful, write
+from tests.benchmarks.harbor.running import sip
 from tests.sandbox.conftest import wait_for
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_it_can_be_found_and_says_which_extra_it_needs(
@@ -279,18 +278,6 @@ arms:
   given: {{path_type: external, adaptation: {{kind: task-skills, tasks: tasks}}}}
 analysis: {{sesoi: 0.05}}
 """
-
-
-def sip(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[str]:
-    path = f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"
-    return subprocess.Popen(
-        [sys.executable, "-c", "from sipbench.cli.sip import main; main()", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 def make_study(engine: Engine, agent: str) -> None:

@@ -6,6 +6,8 @@ Nothing of Harbor is imported by the rest of the package at load time; what need
 
 from __future__ import annotations
 
+import codecs
+import locale
 import logging
 import os
 from functools import cache
@@ -42,9 +44,15 @@ def load_harbor() -> None:
 
     Raises:
         MissingExtraError: It is not installed.
-        EngineError: It is installed and cannot be imported.
+        EngineError: It is installed and cannot be imported, or would misread texts here.
     """
     harbor_version()
+    encoding = locale.getpreferredencoding(False)
+    if codecs.lookup(encoding).name != "utf-8":
+        # It opens files without naming an encoding: an instruction would reach the agent garbled.
+        raise EngineError(
+            f"Harbor reads instructions and results as {encoding} here, which they are not: set PYTHONUTF8=1"
+        )
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
