@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in `typing`, which would take a tenth of a command's start-up
 if TYPE_CHECKING:
+    from typing import Any
+
     from sipbench.api import load_runs, summarize
 
 __all__ = ["load_runs", "run_study", "summarize"]
@@ -16,6 +16,8 @@ _HOMES = {"load_runs": "sipbench.api", "run_study": "sipbench.study", "summarize
 def __getattr__(name: str) -> Any:
     # Loaded on first use: `import sipbench` and `sip --help` must not wait for polars.
     if name in _HOMES:
+        from importlib import import_module
+
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'sipbench' has no attribute '{name}'")
 

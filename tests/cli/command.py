@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import typer
 
-from sipbench.cli import asb as asb_command
-from sipbench.cli import sip as sip_command
+from sipbench.cli.asb_commands.app import app as asb_app
+from sipbench.cli.commands.app import app as sip_app
 from sipbench.cli.main import run
 
 
@@ -24,12 +24,12 @@ class Ended:
 
 def sip(*arguments: object) -> Ended:
     """``sip ARGUMENTS``."""
-    return _ended(sip_command.app, "sip", arguments)
+    return _ended(sip_app, "sip", arguments)
 
 
 def asb(*arguments: object) -> Ended:
     """``asb ARGUMENTS``."""
-    return _ended(asb_command.app, "asb", arguments)
+    return _ended(asb_app, "asb", arguments)
 
 
 def _ended(app: typer.Typer, name: str, arguments: tuple[object, ...]) -> Ended:

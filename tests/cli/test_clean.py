@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sipbench.cli.commands.app import app
 from sipbench.cli.main import run
-from sipbench.cli.sip import app
 from sipbench.sandbox.store import Store
 
 

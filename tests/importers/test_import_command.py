@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sipbench import plugins
+from sipbench.cli.commands.app import app
 from sipbench.cli.main import run
-from sipbench.cli.sip import app
 from sipbench.importers.job import make_importer, write_records
 from sipbench.protocol.jsonl import read_records
 from sipbench.protocol.vocabulary import Phase

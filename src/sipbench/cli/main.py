@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
+from sipbench.cli.interrupts import INTERRUPTED, hear, leave_quietly
 from sipbench.cli.output import printable
 from sipbench.errors import SipbenchError
 
 __all__ = ["INTERRUPTED", "make_app", "make_group", "run"]
-
-INTERRUPTED = 130
 
 
 def make_group(text: str, name: str | None = None) -> typer.Typer:
@@ -70,7 +70,12 @@ def run(app: typer.Typer, name: str) -> int:
 
 def _status(app: typer.Typer, name: str) -> int:
     try:
-        return int(app(prog_name=name, standalone_mode=False) or 0)
+        quiet = hear()
+        try:
+            return int(app(prog_name=name, standalone_mode=False) or 0)
+        finally:
+            if quiet:
+                leave_quietly()
     except SipbenchError as error:
         _say(name, str(error))
         return error.exit_code
@@ -97,7 +102,7 @@ def _status(app: typer.Typer, name: str) -> int:
 
 
 def _open_streams() -> None:
-    """Open the standard streams that are closed.
+    """Open the standard streams that are closed; any text can be written to them.
 
     A file that is opened later would get the number of one, and with it all that anybody prints.
     """
@@ -106,6 +111,9 @@ def _open_streams() -> None:
     os.close(descriptor)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        # As on stderr: what an encoding does not have is escaped rather than a failure.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flushed(status: int, name: str) -> int:
