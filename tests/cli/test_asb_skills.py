@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -69,6 +71,26 @@ def test_nothing_to_check_is_one_line(
     ended = asb("skills", "check", path)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert said in ended.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1", "cp1252"])
+def test_names_of_any_encoding_reach_a_terminal_of_any_other(tmp_path: Path, encoding: str) -> None:
+    for name in (b"lac-\xe9", "умение".encode(), b"new\nline"):
+        folder = tmp_path / "s" / os.fsdecode(name)
+        skill(folder.parent, folder.name, text(front="name: x\ndescription: é\n"))
+        (folder / os.fsdecode(b"f\xff\x1b[31m.txt")).touch()
+    code = "from sipbench.cli.asb import main; main()"
+    for words, status in ((("skills", "check", "s", "--lint"), 1), (("export-skills", "s", "-o", "out"), 1)):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (status, b"")
+        assert len(ended.stdout.splitlines()) >= 4
+        assert b"\x1b" not in ended.stdout
 
 
 # --- export-skills
