@@ -35,7 +35,7 @@ def test_a_line_has_the_word_the_number_and_the_interval_of_the_verdict(study: S
 def test_an_open_verdict_says_why(study: Study) -> None:
     line = arms(study)["skilled"].lines[1]
     assert (line.word, line.tone) == ("inconclusive", "open")
-    assert "the interval reaches from the margin" in line.reasons[0]
+    assert "the interval contains both 0 and a loss of the margin, " in line.reasons[0]
     assert line.text.endswith("; down to −5.0 counts as retained")
 
 
@@ -82,7 +82,7 @@ def test_forty_percent_lost_is_inconclusive_with_bounds_and_no_gain(lossy: Study
     assert (line.word, line.tone) == ("inconclusive", "open")
     assert f"between {points(lost.low)} and {points(lost.high)} points" in line.text
     assert f"confidence limits {points(lost.outer_low)} and {points(lost.outer_high)}" in line.text
-    assert "too few of the planned attempts were graded" in line.reasons
+    assert "too few of the planned attempts count: 61%, and a verdict needs 90%" in line.reasons
     ((name, said),) = in_words(lossy.summary)
     assert name == "skilled"
     assert "gain on new tasks: inconclusive, between" in said

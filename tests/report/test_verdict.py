@@ -67,7 +67,7 @@ def test_what_stands_in_the_way_is_said() -> None:
     summary = study([*attempts("learner"), *frozen()], declared=False)
     lines = said(summary)
     assert lines[0].startswith("learner: inconclusive on new tasks: ")
-    assert "the detectable effect or SESOI is unknown" in lines[0]
+    assert "no smallest effect of interest (`sesoi`) is declared" in lines[0]
     assert lines[1].startswith(
         "  no verdict on what it could do before: how replay was chosen is not declared"
     )

@@ -88,7 +88,7 @@ def test_no_evidence_needs_a_study_that_could_have_found_what_matters() -> None:
     assert verdict(study(attempts("learner"), sesoi=0.5)).word == "no evidence"
     small = verdict(study(attempts("learner"), sesoi=0.02))
     assert small.word == "inconclusive"
-    assert "exceeds SESOI" in small.reasons[0]
+    assert "the study finds changes from" in small.reasons[0]
     undeclared = verdict(study(attempts("learner")))
     assert undeclared.word == "inconclusive"
 
@@ -461,3 +461,14 @@ def test_a_verdict_is_plain_json(airline: list[RunRecord]) -> None:
     said = json.loads(found)["rows"][1]["metrics"]["fg"]["verdict"]
     assert said["word"] == "improved"
     assert said["arm"] == "learner"
+
+
+def test_uneven_losses_are_said_with_the_phases_and_by_how_much() -> None:
+    records = lose([*attempts("learner", gains(0.3)), *frozen()], 0.4, later)
+    said = [w.message for w in row(study(records), "learner").warnings if w.code == "attrition"]
+    assert said[0].startswith("FG: at T1 more of the attempts were lost than at T0, by ")
+    assert said[1].startswith("FG: at T1 more of the attempts were lost than by the control 'frozen', by ")
+    assert all("percentage points of a task's attempts" in text for text in said)
+    early = lose(attempts("learner"), 0.3, lambda r: r.phase == "T0")
+    first = next(w.message for w in row(study(early), "learner").warnings if w.code == "attrition")
+    assert first.startswith("FG: at T1 fewer of the attempts were lost than at T0, by ")

@@ -117,7 +117,10 @@ def test_adapt_attempts_logged_at_t0_are_what_led_to_t1() -> None:
 def test_one_unknown_part_makes_the_sum_unknown() -> None:
     unknown = row(learner(spent=(100, None)), [adaptation()])
     assert (cost(unknown).value, unknown.metrics.ie.value) == (None, None)
-    assert cost(unknown).reason == "the tokens of an adapt attempt or of one of its tries are unknown"
+    assert (
+        cost(unknown).reason
+        == "what an adapt attempt, with its failed tries, spent in tokens is not recorded"
+    )
     assert "unknown_cost" in [warning.code for warning in unknown.warnings]
 
 
@@ -130,7 +133,7 @@ def test_an_unknown_try_makes_the_sum_unknown() -> None:
 
 def test_an_adaptation_of_unknown_cost_makes_the_sum_unknown() -> None:
     found = row(learner(), [adaptation(token_total=None)])
-    assert "the adaptation 'skills' itself spent are unknown" in str(cost(found).reason)
+    assert "what the adaptation 'skills' itself spent in" in str(cost(found).reason)
     assert found.metrics.ie.reason == cost(found).reason
 
 

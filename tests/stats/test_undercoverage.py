@@ -65,7 +65,7 @@ def test_an_interval_narrower_than_one_family_is_named() -> None:
     rng = np.random.default_rng(2)
     found = warning(rng.normal(0.0, 0.005, 20).tolist())
     assert found is not None
-    assert "one more family that changed fully would move the mean by" in found
+    assert "one more family that goes from 0 to 1 would move the mean by" in found
 
 
 def test_data_without_spread_have_no_shape() -> None:

@@ -11,6 +11,7 @@ from sipbench.stats.missing import Gate
 from sipbench.stats.verdicts import (
     Evidence,
     Word,
+    apart,
     few_families,
     gain_verdict,
     retention_verdict,
@@ -113,7 +114,7 @@ def test_with_attrition_a_verdict_stands_only_if_both_bounds_agree() -> None:
     for worst in (between(-0.01, 0.15), None):
         got = gain_verdict(replace(agreeing, worst=worst), 0.1, 0.1)
         assert got.word is Word.INCONCLUSIVE
-        assert "bounds" in got.reasons[0]
+        assert "lost unevenly" in got.reasons[0]
     assert gain_verdict(replace(agreeing, attrition=False, worst=None), 0.1, 0.1).word is Word.IMPROVED
     kept = evidence(-0.01, 0.2, attrition=True, worst=between(-0.2, 0.1), best=between(0.0, 0.2))
     assert retention_verdict(kept, 0.05).word is Word.INCONCLUSIVE
@@ -139,3 +140,22 @@ def test_few_families_in_words() -> None:
     assert few_families(10) is None
     assert "agree" in (few_families(9) or "")
     assert "no test" in (few_families(5) or "")
+
+
+def test_one_family_is_one_family() -> None:
+    assert few_families(1) == "1 family: with fewer than 6 no test at the 5% level can be passed"
+    assert few_families(9) == "9 families: with fewer than 10 the interval and the sign-flip test must agree"
+    assert few_families(10) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "said"),
+    [(0.246, 0.05, "0.246"), (0.05001, 0.05, "0.05001"), (89.9999, 90.0, "89.9999"), (0.05, 0.05, "0.05")],
+)
+def test_two_numbers_that_differ_are_never_printed_alike(value: float, other: float, said: str) -> None:
+    assert apart(value, other) == said
+
+
+def test_a_failed_gate_says_how_many_attempts_count_and_how_many_are_needed() -> None:
+    got = gain_verdict(Evidence(between(0.1, 0.2), 20, Gate.NUMBERS, coverage=0.8999, needed=0.9), None, None)
+    assert got.reasons == ("too few of the planned attempts count: 89.99%, and a verdict needs 90%",)

@@ -142,7 +142,10 @@ def _lines(row: Row) -> Iterator[Line]:
             yield _judged(metric, about, estimate, estimate.verdict)
         elif estimate.value is not None:
             value, ends = headline(estimate)
-            text = f"{points(value)} points {interval(ends)}" if ends else f"{points(value)} points"
+            if value is None and estimate.lost is not None:
+                text = bounded(estimate.lost)
+            else:
+                text = f"{points(value)} points {interval(ends)}" if ends else f"{points(value)} points"
             yield Line(LABELS[metric], about, _UNJUDGED.get(row.path_type, "no verdict"), "open", text, ())
 
 
@@ -242,7 +245,8 @@ def _attempts(fg: Estimate) -> str:
     if fg.verdict is None or fg.verdict.attempts is None:
         return ""
     before, after = (amount(mean) for mean in fg.verdict.attempts)
-    return f", {before} attempts of a task before and {after} after"
+    noun = "attempt" if fg.verdict.attempts[0] == 1 else "attempts"
+    return f", {before} {noun} of a task before and {after} after"
 
 
 def _tests(fg: Estimate) -> Iterator[Fact]:

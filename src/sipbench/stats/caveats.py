@@ -15,19 +15,20 @@ from sipbench.protocol.summary import (
     WarningCode,
 )
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Split
+from sipbench.stats.changes import NOUNS
 from sipbench.stats.control import ControlChoice
 from sipbench.stats.inference import Finding
 from sipbench.stats.means import ArmTable
 from sipbench.stats.undercoverage import too_narrow
-from sipbench.stats.verdicts import few_families
+from sipbench.stats.verdicts import apart, few_families
 
 __all__ = ["LEAST_REPEATS", "counted_repeats", "row_warnings"]
 
 LEAST_REPEATS = 3
 """Repeats that the main comparison asks for (protocol, "Repeats")."""
 
-_SAME = 1e-9
 _SHOWN = 3
+_DIGITS = 4
 
 
 def counted_repeats(metrics: Metrics) -> int:
@@ -95,7 +96,7 @@ def _comparability(
         if metric.repeats_sd is not None and metric.repeats_sd > limit:
             yield _warn(
                 "high_variance",
-                f"{name} varies between repeats: sd {metric.repeats_sd:.3g} above {limit:.3g}",
+                f"{name} varies between repeats: sd {apart(metric.repeats_sd, limit)}, above {limit:.3g}",
                 keeps_out=True,
             )
 
@@ -125,9 +126,10 @@ def _overlaps(arm: ArmTable, allowed: frozenset[str]) -> Iterator[SummaryWarning
         yield _warn("split_overlap", message, keeps_out="disjoint-families" not in allowed)
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def _some(names: Sequence[str], count: int | None = None) -> str:
+    """The first names; ``count`` says how many there are where not all of them are given."""
+    left = (len(names) if count is None else count) - len(names[:_SHOWN])
+    return ", ".join(names[:_SHOWN]) + (f" and {left} more" if left > 0 else "")
 
 
 def _coverage(cells: Sequence[Cell], settings: AnalysisSettings) -> Iterator[SummaryWarning]:
@@ -139,13 +141,17 @@ def _coverage(cells: Sequence[Cell], settings: AnalysisSettings) -> Iterator[Sum
         and cell.coverage < settings.coverage_gate
     ]
     if low:
-        where = ", ".join(f"{cell.phase} {cell.split} {cell.counted} of {cell.planned}" for cell in low)
+        where = ", ".join(f"{_where(cell)} {cell.counted} of {cell.planned}" for cell in low)
         gate = f"{settings.coverage_gate * 100:.6g}%"
         yield _warn("low_coverage", f"under {gate} of the planned attempts count: {where}", keeps_out=True)
     over = [cell for cell in cells if cell.recorded > cell.planned]
     if over:
-        where = ", ".join(f"{cell.phase} {cell.split} {cell.recorded} of {cell.planned}" for cell in over)
-        yield _warn("planned_mismatch", f"more attempts than planned: {where}")
+        where = ", ".join(f"{_where(cell)} {cell.recorded} in place of {cell.planned}" for cell in over)
+        yield _warn("planned_mismatch", f"more attempts than were planned: {where}")
+
+
+def _where(cell: Cell) -> str:
+    return f"{cell.phase} {NOUNS.get(cell.split, cell.split.value)}"
 
 
 def _pairing(metrics: Metrics) -> Iterator[SummaryWarning]:
@@ -156,17 +162,19 @@ def _pairing(metrics: Metrics) -> Iterator[SummaryWarning]:
         ("drift gain", metrics.drift_gain),
     ):
         if metric.unpaired and metric.n_tasks:
-            tasks = "task" if metric.unpaired == 1 else "tasks"
-            named = _some(metric.unpaired_tasks)
+            tasks = "task that counts" if metric.unpaired == 1 else "tasks that count"
+            named = _some(metric.unpaired_tasks, metric.unpaired)
             yield _warn(
-                "unpaired_tasks", f"{name} leaves out {metric.unpaired} {tasks} counted in one phase: {named}"
+                "unpaired_tasks", f"{name} leaves out {metric.unpaired} {tasks} in one phase only: {named}"
             )
         mean = metric.repeats_mean
-        if mean is not None and metric.value is not None and abs(mean - metric.value) > _SAME:
+        value, mean = (None if x is None else round(x, _DIGITS) + 0.0 for x in (metric.value, mean))
+        # What is the same as it is printed needs no warning.
+        if mean is not None and value is not None and mean != value:
             yield _warn(
                 "unbalanced_repeats",
-                f"{name} {metric.value:+.4f} over tasks differs from its mean over repeats {mean:+.4f}: "
-                "repeats count other tasks, or tasks have other numbers of attempts",
+                f"{name} is {value:+.{_DIGITS}f} over tasks and {mean:+.{_DIGITS}f} over repeats: "
+                "not every repeat counts the same tasks equally often",
             )
     if metrics.pds_protocol.label:
         yield _warn(
@@ -182,19 +190,26 @@ def _identity(phases: Sequence[PhaseIdentity], path_type: PathType) -> Iterator[
             yield _warn("mixed_versions", f"{phase.phase} mixes agent versions: {versions}")
     agents = {(phase.models, phase.agents) for phase in phases}
     if len(agents) > 1 and path_type is not PathType.PARAMETER:
-        yield _warn("model_changed", "model or agent differ between phases, which path type parameter does")
+        yield _warn(
+            "model_changed",
+            "model or agent are not the same in every phase, as only the path type 'parameter' makes them",
+        )
 
 
 def _attrition(findings: Mapping[str, Finding]) -> Iterator[SummaryWarning]:
     for name, finding in _shown(findings):
+        pair = finding.change.pair
         # The first gap is the arm's own, before to after; the second sets it against the control.
-        for what, gap in zip(("T1 or T2 than before", "than the control"), finding.gaps, strict=False):
+        others = (f"at {pair.before}", f"by the control '{finding.control}'")
+        for other, gap in zip(others, finding.gaps, strict=False):
             if gap.flagged and gap.gap is not None:
                 more = "more" if gap.gap > 0 else "fewer"
+                points = abs(gap.gap) * 100
+                amount = f"{points:.1f}" if points >= 0.1 else f"{points:.2g}"
                 yield _warn(
                     "attrition",
-                    f"{name}: {abs(gap.gap):.1%} {more} of a task's attempts were lost {what}; "
-                    "its verdict stands only if the bounds agree",
+                    f"{name}: at {pair.after} {more} of the attempts were lost than {other}, by {amount} "
+                    "percentage points of a task's attempts; a verdict stands only if both bounds give it",
                 )
 
 
@@ -239,10 +254,11 @@ def _selection(metrics: Metrics) -> Iterator[SummaryWarning]:
     if metrics.br.value is None or chosen is None:
         return
     if chosen.method == "same_run":
-        expected = "" if chosen.expected_bias is None else f" by {chosen.expected_bias:+.3f}"
+        bias = chosen.expected_bias
+        expected = "" if bias is None else f", by about {abs(bias):.3f}"
         yield _warn(
             "selected_replay",
-            f"replay was chosen on T0 attempts that BR also counts (same_run): BR is biased down{expected}",
+            f"replay was chosen by T0 attempts that BR counts too (same_run): BR comes out too low{expected}",
         )
     if chosen.method == "undeclared":
         yield _warn("selected_replay", "how replay was chosen is not declared, so BR gets no verdict")
@@ -251,4 +267,4 @@ def _selection(metrics: Metrics) -> Iterator[SummaryWarning]:
 def _costs(cost: LearningCost | None) -> Iterator[SummaryWarning]:
     # An arm without an adaptation has no learning cost; nothing about it is unknown.
     if cost is not None and cost.value is None and cost.by_repeat:
-        yield _warn("unknown_cost", f"learning cost unknown: {cost.reason}")
+        yield _warn("unknown_cost", f"the learning cost is unknown: {cost.reason}")

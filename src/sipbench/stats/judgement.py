@@ -139,11 +139,14 @@ def _evidence(
     finding: Finding, settings: AnalysisSettings, margin: float | None, void: str | None
 ) -> Evidence:
     claim, head, lost = finding.claimed(settings), finding.headline, finding.claimed_lost(settings)
+    coverage = finding.lost.coverage if finding.lost else None
     few = claim.n_families < AGREE_FAMILIES
     return Evidence(
         interval=claim.interval,
         n_families=claim.n_families,
-        gate=coverage_gate(finding.lost.coverage if finding.lost else None, settings.coverage_gate),
+        gate=coverage_gate(coverage, settings.coverage_gate),
+        coverage=coverage,
+        needed=settings.coverage_gate,
         reason=claim.reason or finding.change.reason,
         p=head.p.p if head.p else None,
         p_margin=_p_margin(finding, margin) if few and margin is not None else None,
@@ -162,5 +165,5 @@ def _p_margin(finding: Finding, margin: float) -> float | None:
 def _held_to_holm(found: Verdict, p_holm: float | None, alpha: float) -> Verdict:
     if found.word not in (Word.IMPROVED, Word.WORSE) or p_holm is None or p_holm < alpha:
         return found
-    reason = f"the interval excludes 0, but not after Holm over the arms (p {p_holm:.3f})"
+    reason = f"the interval excludes 0, but not among several arms: its p after Holm is {p_holm:.3g}"
     return replace(found, word=Word.INCONCLUSIVE, reasons=(*found.reasons, reason))

@@ -89,7 +89,7 @@ def _repeat(
     tried, n = attempts
     own, reason = _own(repeat, spent, phase, unit)
     if tried is None:
-        reason = f"the {unit} of an adapt attempt or of one of its tries are unknown"
+        reason = f"what an adapt attempt, with its failed tries, spent in {_unit(unit)} is not recorded"
     value = None if tried is None or own is None else tried + own
     return RepeatCost(
         repeat=repeat,
@@ -109,9 +109,13 @@ def _own(repeat: int, spent: Spent, phase: Phase, unit: CostUnit) -> tuple[float
         if record is None:
             return None, "no adaptation is recorded"
         amount = getattr(record, COST_FIELDS[unit])
-        reason = f"the {unit} that the adaptation '{record.adaptation}' itself spent are unknown"
+        reason = f"what the adaptation '{record.adaptation}' itself spent in {_unit(unit)} is not recorded"
         return (None, reason) if amount is None else (float(amount), None)
     return spent, None
+
+
+def _unit(unit: CostUnit) -> str:
+    return "US dollars" if unit == "usd" else unit.replace("_", " ")
 
 
 def evaluation_cost(arm: ArmTable, unit: CostUnit) -> EvaluationCost:

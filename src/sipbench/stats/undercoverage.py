@@ -129,8 +129,9 @@ def too_narrow(d: ArrayLike, families: ArrayLike | None, se: float) -> str | Non
     shape = shape_of(d, families, se)
     if shape is None or risk(shape) <= FITTED.threshold:
         return None
-    causes = ", ".join(_causes(shape))
-    return f"{causes}: on such data nominal 95 % intervals often cover less than {LEAST_COVERAGE:.0%}"
+    causes = _causes(shape)
+    listed = " and ".join(filter(None, (", ".join(causes[:-1]), causes[-1])))
+    return f"{listed}; on such data intervals at 95% often cover less than {LEAST_COVERAGE:.0%}"
 
 
 # Where one family moves the mean by a third of a standard error, no single one matters.
@@ -148,7 +149,7 @@ def _causes(shape: Shape) -> list[str]:
     weights = {
         f"the changes are skewed (skewness {shape.skewness:+.1f} over {n} families)": skewed,
         f"only {changed} of {n} families changed": FITTED.unchanged * shape.unchanged,
-        f"one more family that changed fully would move the mean by {errors:.1f} standard errors": narrow,
+        f"one more family that goes from 0 to 1 would move the mean by {errors:.1f} standard errors": narrow,
     }
     ordered = sorted(weights, key=lambda cause: -weights[cause])
     return [cause for cause in ordered if weights[cause] >= _WEIGHTY] or ordered[:1]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sipbench.stats.intervals import Interval
-from sipbench.stats.missing import Gate
+from sipbench.stats.missing import COVERAGE_GATE, Gate
 
 MIN_FAMILIES = 6
 AGREE_FAMILIES = 10
@@ -45,6 +45,8 @@ class Evidence:
         reason: Why it is None.
         n_families: Independent units behind it.
         gate: What the coverage allows.
+        coverage: The least counted share of planned attempts of its cells; None if that is unknown.
+        needed: The share that a verdict needs.
         p: Sign-flip p of "no change"; asked for below ten families.
         p_margin: Sign-flip p of ``d + margin``, "just lost the margin"; asked for below
             ten families where a margin is judged.
@@ -65,6 +67,8 @@ class Evidence:
     worst: Interval | None = None
     best: Interval | None = None
     void: str | None = None
+    coverage: float | None = None
+    needed: float = COVERAGE_GATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +110,16 @@ def gain_verdict(evidence: Evidence, mde: float | None, sesoi: float | None, alp
     verdict = _judge(evidence, rule, agrees)
     if verdict.word is not Word.NO_EVIDENCE:
         return verdict
-    if mde is None or sesoi is None:
-        return _inconclusive("the interval contains 0 and the detectable effect or SESOI is unknown")
+    if sesoi is None:
+        return _inconclusive(
+            "the interval contains 0, and no smallest effect of interest (`sesoi`) is declared"
+        )
+    if mde is None:
+        return _inconclusive("the interval contains 0, and what the study could have found is unknown")
     if mde > sesoi:
         return _inconclusive(
-            f"the interval contains 0 and the detectable effect {mde:.3f} exceeds SESOI {sesoi:.3f}"
+            f"the interval contains 0, and the study finds changes from {apart(mde, sesoi)} on, while the "
+            f"smallest of interest (`sesoi`) is {sesoi:g}"
         )
     return verdict
 
@@ -140,7 +149,7 @@ def retention_verdict(evidence: Evidence, margin: float, alpha: float = 0.05) ->
 
     verdict = _judge(evidence, rule, agrees)
     if verdict.word is Word.INCONCLUSIVE and not verdict.reasons:
-        return _inconclusive(f"the interval reaches from the margin -{margin:g} or below to 0 or above")
+        return _inconclusive(f"the interval contains both 0 and a loss of the margin, {margin:g}")
     return verdict
 
 
@@ -153,10 +162,11 @@ def stability_verdict(evidence: Evidence, margin: float, alpha: float = 0.05) ->
 
 def few_families(n_families: int) -> str | None:
     """What few independent units mean for a contrast, in words; None from ten on."""
+    found = f"{n_families} {'family' if n_families == 1 else 'families'}"
     if n_families < MIN_FAMILIES:
-        return f"{n_families} families: under {MIN_FAMILIES} no test at the 5 % level can be passed"
+        return f"{found}: with fewer than {MIN_FAMILIES} no test at the 5% level can be passed"
     if n_families < AGREE_FAMILIES:
-        return f"{n_families} families: under {AGREE_FAMILIES} the interval and the sign-flip test must agree"
+        return f"{found}: with fewer than {AGREE_FAMILIES} the interval and the sign-flip test must agree"
     return None
 
 
@@ -166,7 +176,7 @@ def _judge(evidence: Evidence, rule: Callable[[Interval], Word], agrees: Callabl
         return Verdict(None, (evidence.void,))
     against = []
     if evidence.gate is not Gate.VERDICT:
-        against.append("too few of the planned attempts were graded")
+        against.append(_uncovered(evidence.coverage, evidence.needed))
     if evidence.n_families < MIN_FAMILIES:
         against.append(few_families(evidence.n_families) or "")
     if evidence.interval is None:
@@ -177,8 +187,25 @@ def _judge(evidence: Evidence, rule: Callable[[Interval], Word], agrees: Callabl
     if evidence.n_families < AGREE_FAMILIES and not agrees(word):
         against.append(f"{few_families(evidence.n_families)}, and they do not")
     if evidence.attrition and not _bounds_agree(evidence, rule, word):
-        against.append("attempts went missing unevenly and the bounds do not agree")
+        against.append(
+            "attempts were lost unevenly, and with all of them at their worst or at their best the finding "
+            f"would not be '{word.value}'"
+        )
     return _inconclusive(*against) if against else Verdict(word)
+
+
+def _uncovered(coverage: float | None, needed: float) -> str:
+    found = "unknown how many" if coverage is None else f"{apart(coverage * 100, needed * 100, 2)}%"
+    return f"too few of the planned attempts count: {found}, and a verdict needs {needed * 100:.6g}%"
+
+
+def apart(value: float, other: float, digits: int = 3) -> str:
+    """A number with at least so many digits, and as many more as tell it from another one."""
+    text = f"{value:.{digits}g}"
+    while float(text) == float(f"{other:.{digits}g}") and value != other and digits < 15:
+        digits += 1
+        text = f"{value:.{digits}g}"
+    return text
 
 
 def _bounds_agree(evidence: Evidence, rule: Callable[[Interval], Word], word: Word) -> bool:
