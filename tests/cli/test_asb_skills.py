@@ -135,7 +135,9 @@ def _lakes(tmp_path: Path) -> Path:
     return collection(tmp_path / "lakes")
 
 
-def test_a_release_is_pinned_gated_and_found(lakes: Path, tmp_path: Path) -> None:
+def test_a_release_is_pinned_gated_and_found(
+    lakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("skills_ref", reason="skills-ref (extra 'skills') is not installed")
     pytest.importorskip("asb_schema", reason="the schemas of asb-schema (extra 'cards') are not installed")
     ended = asb("skills", "verify", lakes)
@@ -148,6 +150,8 @@ def test_a_release_is_pinned_gated_and_found(lakes: Path, tmp_path: Path) -> Non
         "check", "skills-ref", "skills-ref-rs", "manifest", "verify",
     ]  # fmt: skip
     assert "lake-volume" in asb("skills", "find", "volume", lakes).out
+    monkeypatch.chdir(lakes)
+    assert asb("skills", "find", "volume").out == asb("skills", "find", "volume", lakes).out
     assert len(json.loads(asb("skills", "catalogue", lakes).out)["skills"]) == 2
     ended = asb("skills", "pack", lakes, "-o", tmp_path / "part", "--slug", "part", "--keyword", "volume")
     assert ended.out == f"1 of 2 skills; {tmp_path / 'part'}: written\n"

@@ -28,9 +28,7 @@ def catalogue(
 
 def find(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words.", show_default=False)],
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A collection, or a folder of them.", show_default=False)
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A collection, or a folder of them.")] = Path(),
     top: Annotated[int, typer.Option(min=1, help="At most so many.")] = 10,
     as_json: AsJson = False,
 ) -> None:
