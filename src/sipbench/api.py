@@ -51,7 +51,8 @@ def summarize(
         trusted: Check files by column only: faster, for files that sipbench wrote.
 
     Raises:
-        RecordError: A record is invalid, two are the same attempt, or records contradict each other.
+        RecordError: A record is invalid, two are the same attempt, records contradict each other, or
+            there is none.
         ConfigError: ``adaptation_cost`` names an arm that does not exist.
     """
     from sipbench.stats.summarize import summarize as summarize_table
@@ -66,6 +67,10 @@ def summarize(
     settings = settings or AnalysisSettings()
     cost_field = COST_FIELDS[settings.cost_unit] if settings.cost_unit else None
     table = read_table(paths, cost_field, trusted=trusted) if paths else table_of(records, cost_field)
+    if table.frame.is_empty():
+        # A summary of nothing would look like a result.
+        where = ", ".join(map(str, paths)) or "what was given"
+        raise RecordError(f"{where}: holds no record; there is nothing to summarise")
     return summarize_table(table, settings=settings, context=context, adaptation_cost=adaptation_cost)
 
 

@@ -44,7 +44,8 @@ def compat_records(
         arm: Only the records of this arm; v0.1.0 records have none.
 
     Raises:
-        RecordError: A record is invalid or cannot be expressed, or v0.1.0 and current records are mixed.
+        RecordError: A record is invalid or cannot be expressed, or v0.1.0 and current records are mixed,
+            or there is none.
     """
     old: list[dict[str, Any]] = []
     new: list[RunRecord] = []
@@ -60,6 +61,8 @@ def compat_records(
         repeated = len(old) - len({document["run_id"] for document in old})
         remarks = (f"{repeated} records repeat a run_id and are counted again",) if repeated else ()
         return CompatRecords(tuple(old), remarks, name)
+    if not new:
+        raise RecordError(f"{', '.join(map(str, paths))}: holds no record; there is nothing to summarise")
     chosen = [record for record in new if arm is None or record.arm == arm]
     if arm is not None and not chosen:
         known = ", ".join(sorted({record.arm for record in new}))

@@ -168,6 +168,8 @@ def read_study(place: Path) -> Study:
     seen = Seen()
     cost_field = COST_FIELDS[settings.cost_unit] if settings.cost_unit else None
     table = table_of(_records(runs, seen), cost_field)
+    if table.frame.is_empty():
+        raise RecordError(f"{runs}: holds no record; there is nothing to show yet")
     planned = sum(cell.attempts for cell in context.planned) if context.planned is not None else None
     source = Source(name=runs.name, digest=seen.digest, records=table.frame.height)
     frame = table.frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))

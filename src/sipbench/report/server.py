@@ -105,7 +105,9 @@ class Viewer:
 
     def _waiting(self, stamp: str, reason: str) -> str:
         name = clean(self.place.resolve().name)
-        said = clean(reason, 1000) if (self.place / RUNS).exists() else "No attempt is recorded yet."
+        runs = self.place / RUNS if self.place.is_dir() else self.place
+        begun = runs.exists() and runs.stat().st_size > 0
+        said = clean(reason, 1000) if begun else "No attempt is recorded yet."
         return write_page(
             "waiting.html", title=name, sections=(), footer="", live=Live(stamp), name=name, reason=said
         )
