@@ -94,6 +94,8 @@ def test_a_plan_says_what_the_study_could_show(
     assert "one repeat more" in printed
     assert "10 tasks more" in printed
     assert "Expected: 108 attempts, 90 min" in printed
+    assert "variance of an attempt on held-out tasks: 0.14 (a default: nothing of this study says" in printed
+    assert "SD of true effects between tasks: 0.15 or 0.25 (a default" in printed
     assert printed.strip().splitlines()[-1].startswith("It may well miss a gain of 5 points")
 
 
@@ -107,6 +109,9 @@ def test_a_pilot_takes_the_place_of_assumptions(
     assert outlook["fg"]["noise"] == pytest.approx(0.25)
     assert outlook["fg"]["measured"]
     assert not outlook["br"]["measured"]
+    sources = {(item["name"], item["split"]): item["source"] for item in outlook["assumptions"]}
+    assert sources["noise", "heldout"] == "pilot"
+    assert sources["noise", "replay"] == "default"
     assert outlook["hours"] == pytest.approx(108 * 36 / 2 / 3600)
     assert outlook["answers"] == "no"
     assert sip(monkeypatch, "plan", study, "--pilot", study.parent / "none.jsonl") == 2

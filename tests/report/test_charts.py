@@ -160,7 +160,7 @@ def test_an_unknown_cost_is_named_and_not_drawn(tmp_path: Path) -> None:
     found = read_study(make_study(tmp_path / "s", Design(learning=None, arms=("frozen", "skilled"))))
     chart = charts(found)["frontier"]
     assert (chart.records, chart.draw) == ((), None)
-    assert chart.notes[0].startswith("Not drawn, cost or gain unknown: skilled: the tool_calls")
+    assert chart.notes[0].startswith("Not drawn, cost or gain unknown: skilled: what the adaptation")
 
 
 def test_without_a_cost_unit_the_frontier_says_so(tmp_path: Path) -> None:

@@ -154,3 +154,21 @@ def test_an_oracle_says_nothing_of_the_noise_of_others(tmp_path: Path) -> None:
     alone = prices_of(write_lines(tmp_path / "a.jsonl", frozen()), AnalysisSettings())
     both = prices_of(write_lines(tmp_path / "b.jsonl", records), AnalysisSettings())
     assert both.noise == pytest.approx(alone.noise)
+
+
+def test_what_is_assumed_is_named_with_its_source() -> None:
+    grouped = replace(ALONE, heldout=Part(40, 10, 4), replay=None)
+    found = foresee(grouped, AnalysisSettings(scope="method"), Prices({})).assumptions
+    assert [(item.name, item.values, item.source) for item in found] == [
+        ("noise", (ASSUMED_NOISE,), "default"),
+        ("spread", SPREADS, "default"),
+        ("rho", (0.2,), "default"),
+        ("repeat_sd", (0.05,), "default"),
+    ]
+    measured = foresee(ALONE, AnalysisSettings(), Prices({Split.HELDOUT: 0.12})).assumptions
+    # tasks are their own families and the claim is about agents: the other two do not enter
+    assert [(item.name, item.split, item.source) for item in measured] == [
+        ("noise", Split.HELDOUT, "pilot"),
+        ("noise", Split.REPLAY, "default"),
+        ("spread", None, "default"),
+    ]

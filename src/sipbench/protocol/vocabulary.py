@@ -32,6 +32,11 @@ class Split(StrEnum):
     SMOKE = "smoke"
     GOLDEN = "golden"
 
+    @property
+    def noun(self) -> str:
+        """As a sentence names its tasks: ``held-out``."""
+        return "held-out" if self is Split.HELDOUT else self.value
+
 
 METRIC_SPLITS = (Split.REPLAY, Split.ADAPT, Split.HELDOUT, Split.DRIFT)
 """Splits that a manifest may hold and a metric may read."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sipbench.protocol.settings import AnalysisSettings
-from sipbench.stats.planning import MORE_TASKS, SPREADS, Outlook, Panel, Range
+from sipbench.report.words import percent, plain
+from sipbench.stats.planning import MORE_TASKS, SPREADS, Assumption, Outlook, Panel, Range
 
 __all__ = ["outlook_document", "outlook_lines"]
 
@@ -19,15 +20,16 @@ def outlook_lines(outlook: Outlook, settings: AnalysisSettings) -> Iterator[str]
         outlook: What was computed.
         settings: The declared choices.
     """
-    yield f"With {settings.power:.0%} power, if true effects vary between tasks with an SD of " + " or ".join(
-        f"{spread:g}" for spread in SPREADS
-    )
+    spreads = " or ".join(f"{spread:g}" for spread in SPREADS)
+    power = plain(percent(settings.power))
+    yield f"With {power} power, if true effects vary between tasks with an SD of {spreads}"
     if outlook.fg is not None:
         yield from _panel("FG detectable", outlook.fg)
         yield from _needed(outlook.fg, settings.sesoi, "SESOI")
     if outlook.br is not None:
         yield from _panel("BR smallest testable margin", outlook.br)
         yield from _needed(outlook.br, settings.margin, "the margin")
+    yield from _rests_on(outlook.assumptions)
     yield _price(outlook, settings)
     yield outlook.sentence
 
@@ -38,14 +40,28 @@ def outlook_document(outlook: Outlook) -> dict[str, Any]:
 
 
 def _panel(label: str, panel: Panel) -> Iterator[str]:
-    source = "measured" if panel.measured else "assumed"
     yield f"  {label}: {_range(panel.detectable)}; one repeat more {_range(panel.one_repeat_more)}, " + (
         f"{MORE_TASKS} tasks more {_range(panel.ten_tasks_more)}"
     )
-    yield (
-        f"    two unchanged runs differ by up to {panel.floor * 100:.1f} points "
-        f"(variance of an attempt {panel.noise:.3f}, {source})"
-    )
+    yield f"    two unchanged runs differ by up to {panel.floor * 100:.1f} points"
+
+
+_SOURCES = {"default": "a default: nothing of this study says otherwise", "pilot": "measured in the pilot"}
+_ASSUMED = {
+    "noise": "variance of an attempt on {split} tasks",
+    "spread": "SD of true effects between tasks",
+    "rho": "correlation of the changes of two tasks of one family",
+    "repeat_sd": "SD of the effect between adaptations",
+}
+
+
+def _rests_on(assumptions: Sequence[Assumption]) -> Iterator[str]:
+    if assumptions:
+        yield "  This rests on"
+    for item in assumptions:
+        what = _ASSUMED[item.name].format(split=item.split.noun if item.split else "")
+        values = " or ".join(f"{value:.3g}" for value in item.values)
+        yield f"    {what}: {values} ({_SOURCES[item.source]})"
 
 
 def _needed(panel: Panel, wanted: float | None, what: str) -> Iterator[str]:

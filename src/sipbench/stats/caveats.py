@@ -15,7 +15,6 @@ from sipbench.protocol.summary import (
     WarningCode,
 )
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, PathType, Split
-from sipbench.stats.changes import NOUNS
 from sipbench.stats.control import ControlChoice
 from sipbench.stats.inference import Finding
 from sipbench.stats.means import ArmTable
@@ -151,7 +150,7 @@ def _coverage(cells: Sequence[Cell], settings: AnalysisSettings) -> Iterator[Sum
 
 
 def _where(cell: Cell) -> str:
-    return f"{cell.phase} {NOUNS.get(cell.split, cell.split.value)}"
+    return f"{cell.phase} {cell.split.noun}"
 
 
 def _pairing(metrics: Metrics) -> Iterator[SummaryWarning]:

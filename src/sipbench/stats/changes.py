@@ -14,12 +14,9 @@ from sipbench.stats.contrasts import Contrast, TaskMeans, cluster_labels, paired
 from sipbench.stats.means import ArmTable
 from sipbench.stats.selection import CrossFit, SolvedRule, crossfit_retention, solved_rule
 
-__all__ = ["EMPTY", "NOUNS", "PAIRS", "Change", "Pair", "change_of", "crossfit_against", "crossfit_contrast"]
+__all__ = ["EMPTY", "PAIRS", "Change", "Pair", "change_of", "crossfit_against", "crossfit_contrast"]
 
 EMPTY = TaskMeans((), np.empty(0))
-
-NOUNS = {Split.HELDOUT: "held-out", Split.REPLAY: "replay", Split.DRIFT: "drift"}
-"""Splits as a sentence names their tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +104,8 @@ def change_of(arm: ArmTable, pair: Pair, alpha: float, selection: ReplaySelectio
 def _no_pair(pair: Pair, before: TaskMeans, after: TaskMeans) -> str:
     empty = [phase for phase, side in ((pair.before, before), (pair.after, after)) if not side.ids]
     if empty:
-        return f"no counted {' and no '.join(empty)} attempt on {NOUNS[pair.split]} tasks"
-    return f"no {NOUNS[pair.split]} task was counted in both {pair.before} and {pair.after}"
+        return f"no counted {' and no '.join(empty)} attempt on {pair.split.noun} tasks"
+    return f"no {pair.split.noun} task was counted in both {pair.before} and {pair.after}"
 
 
 def _crossfitted(arm: ArmTable, change: Change, selection: Crossfit, alpha: float) -> Change:

@@ -12,8 +12,9 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sipbench.protocol.settings import AnalysisSettings
 from sipbench.protocol.vocabulary import Split
@@ -26,7 +27,18 @@ from sipbench.stats.power import (
     tasks_needed,
 )
 
-__all__ = ["ASSUMED_NOISE", "SPREADS", "Outlook", "Panel", "Part", "Prices", "Range", "Sketch", "foresee"]
+__all__ = [
+    "ASSUMED_NOISE",
+    "SPREADS",
+    "Assumption",
+    "Outlook",
+    "Panel",
+    "Part",
+    "Prices",
+    "Range",
+    "Sketch",
+    "foresee",
+]
 
 SPREADS = (0.15, 0.25)
 """SD of true effects between tasks, score units: small and large."""
@@ -129,6 +141,26 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
+class Assumption:
+    """A number that an outlook rests on, since the study has not measured it yet.
+
+    Attributes:
+        name: ``noise``: E[pq], the variance of an attempt around its task's chance, squared score units;
+            ``spread``: SD of true effects between tasks, score units, a small and a large one; ``rho``:
+            correlation of the changes of two tasks of one family; ``repeat_sd``: SD of the effect between
+            adaptations, score units.
+        split: The split that it is about, or None.
+        values: One value, or two where everything is computed for both.
+        source: ``pilot``, measured there; or ``default``, what this module assumes.
+    """
+
+    name: Literal["noise", "spread", "rho", "repeat_sd"]
+    split: Split | None
+    values: tuple[float, ...]
+    source: Literal["default", "pilot"]
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """What a study could show and would take.
 
@@ -141,6 +173,7 @@ class Outlook:
         answers: Whether FG's detectable effect is within SESOI: surely, perhaps (with a small spread of
             effects), not, or unknown where no SESOI is declared or nothing can be detected.
         sentence: That, said.
+        assumptions: What the numbers rest on.
     """
 
     fg: Panel | None
@@ -150,6 +183,7 @@ class Outlook:
     hours: float | None
     answers: str
     sentence: str
+    assumptions: tuple[Assumption, ...] = ()
 
 
 def foresee(sketch: Sketch, settings: AnalysisSettings, prices: Prices | None = None) -> Outlook:
@@ -178,7 +212,26 @@ def foresee(sketch: Sketch, settings: AnalysisSettings, prices: Prices | None = 
         None if prices.seconds is None else prices.seconds * sketch.attempts / sketch.concurrency / 3600,
         answers,
         _sentence(answers, fg, settings),
+        tuple(_assumptions(parts, settings, prices)),
     )
+
+
+def _assumptions(
+    parts: Mapping[Split, Part | None], settings: AnalysisSettings, prices: Prices
+) -> Iterator[Assumption]:
+    planned = {split: part for split, part in parts.items() if part is not None}
+    for split in planned:
+        measured = prices.noise.get(split)
+        if measured is None:
+            yield Assumption("noise", split, (ASSUMED_NOISE,), "default")
+        else:
+            yield Assumption("noise", split, (measured,), "pilot")
+    if planned:
+        yield Assumption("spread", None, SPREADS, "default")
+    if any(part.families < part.tasks for part in planned.values()):
+        yield Assumption("rho", None, (ASSUMED_RHO,), "default")
+    if planned and settings.scope == "method":
+        yield Assumption("repeat_sd", None, (ASSUMED_REPEAT_SD,), "default")
 
 
 def design_of(part: Part, sketch: Sketch, settings: AnalysisSettings, noise: float, spread: float) -> Design:
@@ -252,7 +305,7 @@ def _sentence(answers: str, fg: Panel | None, settings: AnalysisSettings) -> str
             "repeat."
         )
     found = f"a gain of {small * 100:.1f} points (or {large * 100:.1f}, if effects differ much between tasks)"
-    sure = f"in {settings.power:.0%} of cases"
+    sure = f"in {settings.power * 100:.6g}% of cases"
     if settings.sesoi is None:
         return (
             f"It would find {found} {sure}; no smallest effect of interest is declared to hold that against."

@@ -8,7 +8,6 @@ from typing import Any
 
 from sipbench.protocol.vocabulary import EVALUATION_SPLITS, Split, Status
 from sipbench.report.charts.base import Chart
-from sipbench.report.charts.slope import NOUNS
 from sipbench.report.charts.theme import AXIS, INK, RAMP, Drawing, altair
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, count
@@ -65,7 +64,7 @@ def _chart(study: Study, split: Split) -> Chart | None:
         notes.append(f"A line is up to {count(max(pieces.tasks), 'task')}, neighbours in how hard they are.")
     return Chart(
         key=f"attempts-{split.value}",
-        title=f"Attempts on {NOUNS[split]} tasks",
+        title=f"Attempts on {split.noun} tasks",
         reading=(
             f"A cell is {what}: the stronger its colour, the higher the score. Tasks stand from easy to "
             "hard by the mean of all their attempts, the same for all arms. × is an agent's error, which "
@@ -98,7 +97,7 @@ def _records(panel: _Panel, pieces: Pieces) -> Iterator[dict[str, Any]]:
         column = panel.grid.columns[cell.column]
         yield {
             "arm": panel.name,
-            "split": NOUNS[pieces.split],
+            "split": pieces.split.noun,
             "piece": cell.piece + 1,
             "task": pieces.names[cell.piece],
             "n": pieces.tasks[cell.piece],

@@ -15,9 +15,9 @@ from sipbench.report.words import count, interval, percent, score
 from sipbench.stats.means import ArmTable
 from sipbench.stats.profiles import Bundle, Profile, bundles, profile
 
-__all__ = ["NOUNS", "slope_chart"]
+__all__ = ["slope_chart"]
 
-NOUNS = {Split.HELDOUT: "held-out", Split.REPLAY: "replay", Split.DRIFT: "drift"}
+_PANELS = (Split.HELDOUT, Split.REPLAY, Split.DRIFT)
 
 MOST_LINES = 90
 MOST_ARMS = 12
@@ -73,7 +73,7 @@ def _means(found: Profile, name: str) -> Iterator[dict[str, Any]]:
     for at in found.means:
         yield {
             "arm": name,
-            "split": NOUNS[found.split],
+            "split": found.split.noun,
             "series": "mean",
             "phase": at.phase.value,
             "score": at.mean,
@@ -90,7 +90,7 @@ def _lines(found: Profile, name: str) -> Iterator[dict[str, Any]]:
             if value is not None:
                 yield {
                     "arm": name,
-                    "split": NOUNS[found.split],
+                    "split": found.split.noun,
                     "series": _series(bundle, number),
                     "phase": phase.value,
                     "score": value,
@@ -111,7 +111,7 @@ def _control(study: Study, at: int, split: Split, name: str) -> Iterator[dict[st
     for mean in found.means if found is not None else ():
         yield {
             "arm": name,
-            "split": NOUNS[split],
+            "split": split.noun,
             "series": "control",
             "phase": mean.phase.value,
             "score": mean.mean,
@@ -135,7 +135,7 @@ def _control_arm(study: Study, at: int) -> ArmTable | None:
 
 def _said(found: Profile, name: str) -> str:
     parts = (f"{at.phase} {score(at.mean, '.2f')} {interval(at.interval, '.2f')}" for at in found.means)
-    return f"{name}, {NOUNS[found.split]}: {', '.join(parts)}."
+    return f"{name}, {found.split.noun}: {', '.join(parts)}."
 
 
 def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Drawing:
@@ -177,7 +177,8 @@ def _draw(study: Study, shown: list[int], records: list[dict[str, Any]]) -> Draw
         ),
         data=alt.NamedData("marks"),
     ).properties(width=_WIDTH, height=_HEIGHT)
-    splits = [noun for noun in NOUNS.values() if any(record["split"] == noun for record in records)]
+    present = {record["split"] for record in records}
+    splits = [split.noun for split in _PANELS if split.noun in present]
     chart = layers.facet(
         row=alt.Row(
             "arm:N",
