@@ -90,6 +90,14 @@ def test_a_directory_with_runs_alone_is_enough(tmp_path: Path) -> None:
     assert len(load_runs(tmp_path)) == len(load_runs(tmp_path / "runs.jsonl")) == 1
 
 
+def test_the_declared_delay_is_that_of_the_lock(tmp_path: Path) -> None:
+    write_lines(tmp_path / "runs.jsonl", [document()])
+    assert read_folder(tmp_path).context.delay is None
+    lock = {"config": {"t2": {"by": ["delay"], "delay": "7d"}, "repeats": 3}}
+    (tmp_path / "study.lock.json").write_text(json.dumps(lock), encoding="utf-8")
+    assert read_folder(tmp_path).context.delay == "7d"
+
+
 def test_no_adaptations_is_not_the_same_as_unknown_ones(study: Path) -> None:
     (study / "adaptations.jsonl").write_bytes(b"")
     assert read_folder(study).context.adaptations == ()
@@ -114,6 +122,8 @@ def test_a_study_directory_is_summarised_alone(study: Path) -> None:
         ("study.lock.json", '{"analysis": {"eps": -1}}', "analysis.eps"),
         ("study.lock.json", '{"planned": [{"arm": "a"}]}', "planned.0"),
         ("study.lock.json", '{"allowed": [{"rule": 1}]}', "changed by hand"),
+        ("study.lock.json", '{"config": {"t2": {"delay": "soon"}}}', "config.t2.delay"),
+        ("study.lock.json", '{"config": {"t2": 7}}', "config.t2"),
         ("splits.json", '{"schema_version": "2.0.0"}', "schema_version"),
         ("splits.json", '{"schema_version": "1.0.0"}', "benchmark_name"),
         ("splits.json", "[" * 100_000, "nested too deeply"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 
@@ -138,3 +139,15 @@ def test_the_frozen_arm_is_measured_at_t1_together_with_the_one_that_learned(tri
     t1 = [r for r in trial.records() if (r.phase, r.arm) == (Phase.T1, "frozen")]
     assert t1
     assert all(r.started_at is not None and r.started_at >= adapted["at"] for r in t1)
+
+
+def test_the_lock_holds_the_order_and_one_without_it_is_read(trial: Trial) -> None:
+    trial.write(arms=BOTH, seed=4, phases=["T0"]).run()
+    path = trial.out / "study.lock.json"
+    lock = json.loads(path.read_text(encoding="utf-8"))
+    assert lock["order"] == Order(seed=4).document()
+    # As releases before it wrote it.
+    del lock["order"]
+    path.write_text(json.dumps({**lock, "schema_version": "1.0.0"}), encoding="utf-8")
+    assert trial.run().missing == 0
+    assert json.loads(path.read_text(encoding="utf-8"))["order"] == Order(seed=4).document()
