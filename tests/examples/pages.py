@@ -35,3 +35,9 @@ def shell(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PATH": os.pathsep.join(tools), "VIRTUAL_ENV": sys.prefix, "COLUMNS": "140"}
     command = ["sh", "-euc", script]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
+def network() -> None:
+    """Skips unless commands that need the network are to be run, too."""
+    if os.environ.get("SIPBENCH_NETWORK") != "1":
+        pytest.skip("this command needs the network: SIPBENCH_NETWORK=1 runs it")

@@ -167,3 +167,5 @@ def test_a_hostile_folder_is_a_problem_and_no_more(tmp_path: Path) -> None:
 def test_a_missing_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="no such folder of tasks"):
         find_tasks(tmp_path / "nothing")
+    with pytest.raises(EngineError, match=r"`harbor download mine@1\.0 -o DIR` brings a dataset"):
+        find_tasks(tmp_path / "mine@1.0")

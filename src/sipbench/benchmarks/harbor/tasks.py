@@ -169,7 +169,12 @@ def find_tasks(
         EngineError: There is no such folder, an excluded name is not in it, or two tasks share an id.
     """
     if not root.is_dir():
-        raise EngineError(f"{root}: no such folder of tasks")
+        hint = (
+            f"; `harbor download {root.name} -o DIR` brings a dataset of a registry"
+            if "@" in root.name
+            else ""
+        )
+        raise EngineError(f"{root}: no such folder of tasks{hint}")
     folders = _folders(root.resolve())
     left_out = set(exclude)
     unknown = sorted(left_out - {folder.name for folder in folders})
