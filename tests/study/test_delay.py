@@ -176,6 +176,21 @@ def test_once_t2_is_due_its_t1_is_over(trial: Trial) -> None:
     assert (result.missing, result.settled) == (3, 1)
 
 
+def test_who_was_interrupted_within_t1_comes_to_t2_with_all_others(trial: Trial) -> None:
+    # T0 of both arms is 10 attempts of 10 calls, adapt 2 and the adaptation 3 calls; then T1 has begun.
+    delayed(trial, repeats=2, concurrency=1, order="by_arm", caps={"tool_calls": 173}).run()
+    made = {
+        (r.arm, r.repeat) for r in trial.records() if r.phase is Phase.T1 and r.benchmark_split != "adapt"
+    }
+    assert ("frozen", 0) in made
+    age(trial, days=8)  # the frozen arm's T1 is complete, and a week ago
+    trial.edit("tool_calls: 173", "tool_calls: 99999")
+    result = trial.run()
+    assert phases(trial) == {"T0", "T1"}
+    assert result.waiting == result.missing == 20
+    assert due(result) > utc_now() + timedelta(days=6)
+
+
 def test_an_arm_whose_adaptation_failed_does_not_hold_the_others_back(trial: Trial) -> None:
     arms = {**BOTH, "learner": {**LEARNER, "adaptation": {"kind": "trial-learner", "does": "fail-once"}}}
     first = delayed(trial, arms=arms).run()

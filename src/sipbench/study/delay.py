@@ -9,7 +9,7 @@ a second adaptation as well.
 - Once a unit is due its T1 is closed: attempts at T1 that ended without a grade are not tried again, since
   a score made now would not lie the declared delay before T2. Before that they are, and what they score
   moves the moment.
-- A unit whose T1 is made later (its adaptation had failed) waits from then on.
+- A unit whose adaptation failed is not waited for; its T1 is made later, and it waits from then on.
 
 Nobody sleeps here: whether the delay is over is looked at when nothing else is left to do.
 """
@@ -17,7 +17,7 @@ Nobody sleeps here: whether the delay is over is looked at when nothing else is 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 
 from sipbench.protocol.delay import Delay, moment_text
@@ -71,11 +71,19 @@ class T2Wait:
                 moment = datetime.fromisoformat(found)
                 ends[unit] = max(moment, ends.get(unit, moment))
 
-    def take_up(self, made: Iterable[StateKey], again: Iterable[tuple[Slot, RunRecord]]) -> frozenset[Slot]:
+    def take_up(
+        self,
+        made: Collection[StateKey],
+        failed: Collection[StateKey],
+        again: Iterable[tuple[Slot, RunRecord]],
+    ) -> frozenset[Slot]:
         """Find who is due by now, once all that is recorded was added but what may be tried again.
+
+        Nobody is while T1 is still being made: who was interrupted in it comes to T2 like who was not.
 
         Args:
             made: The agent states that exist.
+            failed: Those that an adaptation once failed to make.
             again: Recorded attempts that would be tried again.
 
         Returns:
@@ -85,7 +93,9 @@ class T2Wait:
         for slot, record in again:
             self.add(slot, record)
         self._free.update((key.arm, key.repeat) for key in made if key.phase is Phase.T2)
-        self.release()
+        missed = {(key.arm, key.repeat) for key in failed if key.phase is Phase.T1 and key not in made}
+        if all(not left or unit in missed for unit, left in self._left.items()):
+            self.release()
         still = frozenset(slot for slot, _ in again if not self.is_over(slot))
         for slot in still:
             if _is_measured(slot):

@@ -27,7 +27,7 @@ from sipbench.study.delay import Clock, T2Wait, t2_wait, utc_now
 from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.identity import attempt_seed, run_id
-from sipbench.study.journal import History, Reopened, read_history
+from sipbench.study.journal import INTERRUPTED, History, Reopened, read_history
 from sipbench.study.lock import StudyLock, changes, differences, lock_of, read_lock
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.planned import difference
@@ -273,7 +273,8 @@ def _not_over(
     if session.wait is None:
         return list(again)
     slots = [places[record.run_id].slot for record in again]
-    still = session.wait.take_up(session.made, zip(slots, again, strict=True))
+    failed = {key for key, said in session.history.adaptations.items() if set(said) != {INTERRUPTED}}
+    still = session.wait.take_up(session.made, failed, zip(slots, again, strict=True))
     for slot, record in zip(slots, again, strict=True):
         if slot not in still:
             session.add(slot, record, earlier=True)
