@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sipbench.errors import RecordError
+from sipbench.files import os_errors_as
 from sipbench.protocol.folder import StudyFolder, read_folder
 from sipbench.protocol.jsonl import read_records
 from sipbench.protocol.records import RunRecord
@@ -22,16 +23,18 @@ __all__ = ["load_runs", "summarize"]
 type Runs = str | os.PathLike[str]
 
 
+@os_errors_as(RecordError)
 def load_runs(path: Runs) -> list[RunRecord]:
     """Read attempts from a ``runs.jsonl`` of any version, or from a study directory.
 
     Raises:
-        RecordError: A line is not a valid record, or two are the same attempt.
+        RecordError: The file cannot be read, a line is not a valid record, or two are the same attempt.
     """
     place = Path(path)
     return list(read_records(read_folder(place).runs if place.is_dir() else place))
 
 
+@os_errors_as(RecordError)
 def summarize(
     runs: Runs | Sequence[Runs] | Iterable[RunRecord],
     *,
@@ -51,8 +54,8 @@ def summarize(
         trusted: Check files by column only: faster, for files that sipbench wrote.
 
     Raises:
-        RecordError: A record is invalid, two are the same attempt, records contradict each other, or
-            there is none.
+        RecordError: A file cannot be read, a record is invalid, two are the same attempt, records
+            contradict each other, or there is none.
         ConfigError: ``adaptation_cost`` names an arm that does not exist.
     """
     from sipbench.stats.summarize import summarize as summarize_table

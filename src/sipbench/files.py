@@ -2,7 +2,8 @@
 
 A device has no end, a pipe waits for somebody to write, and reading a socket fails with a riddle. What is
 no regular file is refused before it is opened, as an ``OSError`` like any other reason why a file cannot be
-read, so that whoever names the file in an error names this too.
+read, so that whoever names the file in an error names this too. :func:`os_errors_as` is for where nobody
+does: what the system refuses is the surroundings' doing, and no reason for a traceback.
 """
 
 from __future__ import annotations
@@ -10,10 +11,23 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-__all__ = ["NoFileError", "TooLargeError", "kind_of_mode", "open_file", "read_file", "takes_replacement"]
+from sipbench.errors import SipbenchError
+
+__all__ = [
+    "NoFileError",
+    "TooLargeError",
+    "kind_of_mode",
+    "open_file",
+    "os_errors_as",
+    "read_file",
+    "takes_replacement",
+    "told",
+]
 
 _KINDS = (
     (stat.S_ISDIR, "it is a folder; name a file"),
@@ -23,6 +37,21 @@ _KINDS = (
     (stat.S_ISCHR, "it is a device, not a file"),
     (stat.S_ISBLK, "it is a device, not a file"),
 )
+
+
+_ROOM = "make room, then do it again"
+_RIGHT = "give the right to it, or name another place"
+_ADVICE = {
+    errno.EACCES: _RIGHT,
+    errno.EDQUOT: _ROOM,
+    errno.EMFILE: "allow more open files (`ulimit -n`)",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "name one that exists",
+    errno.ENOSPC: _ROOM,
+    errno.ENOTDIR: "name a place below a folder",
+    errno.EPERM: _RIGHT,
+    errno.EROFS: "name a place that can be written",
+}
 
 
 class NoFileError(OSError):
@@ -77,6 +106,28 @@ def read_file(path: Path, *, limit: int, follow: bool = True) -> bytes:
     if len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit} bytes", str(path))
     return data
+
+
+def told(error: OSError) -> str:
+    """What the system refused, in one line: the path, the reason and what to do, as far as they are known."""
+    said = str(error.strerror or error) or type(error).__name__
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    advice = _ADVICE.get(error.errno or 0)
+    return f"{where}{said}; {advice}" if advice else f"{where}{said}"
+
+
+@contextmanager
+def os_errors_as(kind: type[SipbenchError]) -> Iterator[None]:
+    """Raise what the system refuses as ``kind``, but for a reader who is gone.
+
+    It may decorate a function.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise kind(told(error)) from error
 
 
 def takes_replacement(path: Path) -> bool:

@@ -29,7 +29,8 @@ FLOORS = [
     ["stats"],
     ["protocol"],
     ["logs", "plugins"],
-    ["errors", "files"],
+    ["files"],
+    ["errors"],
 ]
 HEIGHT = {part: len(FLOORS) - floor for floor, parts in enumerate(FLOORS) for part in parts}
 

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from sipbench.cli.interrupts import INTERRUPTED, hear, leave_quietly
 from sipbench.cli.output import printable
 from sipbench.errors import SipbenchError
+from sipbench.files import told
 
 __all__ = ["INTERRUPTED", "make_app", "make_group", "run"]
 
@@ -96,8 +97,7 @@ def _status(app: typer.Typer, name: str) -> int:
         _silence()
         return 0
     except OSError as error:  # a name that is too long, a disk that is full
-        where = f"{error.filename}: " if error.filename else ""
-        _say(name, f"{where}{error.strerror or error}")
+        _say(name, told(error))
         return 2
 
 

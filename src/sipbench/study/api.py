@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sipbench import plugins
-from sipbench.errors import ConfigError
+from sipbench.errors import ConfigError, StudyError
+from sipbench.files import os_errors_as
 from sipbench.logs import log_to
 from sipbench.protocol.delay import moment_text
 from sipbench.protocol.folder import read_folder
@@ -101,7 +102,8 @@ def run_study(
     Raises:
         ConfigError: The study file is wrong, or the benchmark has no such option.
         SplitError: The splits break a rule that is not allowed, or a split is empty.
-        StudyError: The directory is somebody else's, in use, or of a study that was changed since.
+        StudyError: The directory is somebody else's, in use, of a study that was changed since, or the
+            system refuses to read or write in it.
         EngineError: The benchmark cannot run here.
         KeyboardInterrupt: A person ended it; what is finished is recorded.
     """
@@ -119,6 +121,7 @@ def run_study(
     return result
 
 
+@os_errors_as(StudyError)
 def execute(
     study: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
@@ -143,6 +146,7 @@ def execute(
         return execute_design(design, directory, progress=progress, pause_seconds=pause_seconds, clock=clock)
 
 
+@os_errors_as(StudyError)
 def execute_design(
     design: Design,
     directory: StudyDirectory,

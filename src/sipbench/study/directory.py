@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sipbench.errors import StudyError
+from sipbench.files import told
 from sipbench.protocol.folder import ADAPTATIONS, LOCK, RUNS, SPLITS, SUMMARY
 from sipbench.study.plan import StateKey
 
@@ -68,9 +69,7 @@ class StudyDirectory:
             self._refuse_foreign(text)
             handle = (self.root / _HOLDER).open("a+b")
         except OSError as error:
-            raise StudyError(
-                f"{self.root}: cannot be used as a study directory: {error.strerror or error}"
-            ) from None
+            raise StudyError(f"{self.root}: cannot be used as a study directory: {told(error)}") from None
         with handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
