@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,8 @@ from sipbench.stats.contrasts import TaskMeans
 __all__ = ["ArmTable", "CellKey", "Counts", "Trials", "split_arms"]
 
 type CellKey = tuple[Phase, Split]
+type Names = NDArray[np.object_]
+type Identity = Literal["model_name", "agent_name", "agent_version", "path_type"]
 
 _ARM = ("benchmark_name", "benchmark_version", "arm")
 _AGENT = ("model_name", "agent_name")
@@ -54,7 +56,7 @@ class Counts:
     binary: bool
 
     @classmethod
-    def of(cls, cell: pl.DataFrame, names: Sequence[str]) -> Counts:
+    def of(cls, cell: pl.DataFrame, names: Names) -> Counts:
         """From one row per task, which is a place in ``names``."""
 
         def whole(name: str) -> Ints:
@@ -83,6 +85,8 @@ class Counts:
     def means(self) -> TaskMeans:
         """Means of the tasks with a counted attempt."""
         keep = np.flatnonzero(self.counted)
+        if keep.size == len(self.ids):
+            return TaskMeans(self.ids, self.mean)
         return TaskMeans(tuple(self.ids[i] for i in keep), self.mean[keep])
 
 
@@ -148,7 +152,7 @@ class ArmTable:
             value.var().alias("variance"),
             value.is_in([0.0, 1.0]).all().alias("binary"),
         )
-        return {key: Counts.of(cell, self._names) for key, cell in _cells(tasks.sort(keys)).items()}
+        return {key: Counts.of(cell, self._names) for key, cell in _cells(_sorted(tasks, keys)).items()}
 
     @cached_property
     def task_means(self) -> dict[CellKey, TaskMeans]:
@@ -160,8 +164,8 @@ class ArmTable:
     def repeated_means(self) -> dict[CellKey, dict[int, TaskMeans]]:
         """Mean of the counted attempts of each task in each repeat, per phase and split."""
         keys = [*_CELL, "repeat"]
-        means = self._counted.group_by(*keys, "task").agg(pl.col("value").mean()).sort(*keys, "task")
-        cells = means.group_by(keys, maintain_order=True).agg("task", "value")
+        means = self._counted.group_by(*keys, "task").agg(pl.col("value").mean())
+        cells = _sorted(means, [*keys, "task"]).group_by(keys, maintain_order=True).agg("task", "value")
         found: dict[CellKey, dict[int, TaskMeans]] = {}
         for at, (phase, split, repeat) in enumerate(cells.select(keys).iter_rows()):
             tasks = TaskMeans(_named(cells["task"][at], self._names), cells["value"][at].to_numpy())
@@ -225,9 +229,10 @@ class ArmTable:
                 found[repeat] = (_average(first), _average(last), int(first.size))
         return found
 
+    @cached_property
     def statuses(self) -> dict[CellKey, dict[Status, int]]:
         """How many attempts ended how, per phase and split."""
-        counts = self.frame.group_by("phase", "benchmark_split", "status").len()
+        counts = self.frame.group_by(*_CELL, "status").len()
         found: dict[CellKey, dict[Status, int]] = {}
         for phase, split, status, n in counts.iter_rows():
             found.setdefault((Phase(phase), Split(split)), {})[Status(status)] = n
@@ -237,24 +242,30 @@ class ArmTable:
         """Ids of the tasks attempted in a split, in any phase."""
         return {task for key, counts in self.counts.items() if key[1] is split for task in counts.ids}
 
-    def values(self, column: str) -> dict[Phase, tuple[Any, ...]]:
+    def values(self, column: Identity) -> dict[Phase, tuple[Any, ...]]:
         """The distinct values of a column in each phase, sorted."""
-        pairs = self.frame.select("phase", column).unique()
-        pairs = pairs.with_columns(pl.col(column).cast(pl.String)).sort("phase", column)
+        pairs = (
+            self._identities.select("phase", pl.col(column).cast(pl.String)).unique().sort("phase", column)
+        )
         found: dict[Phase, tuple[Any, ...]] = {}
         for phase, value in pairs.iter_rows():
             found[Phase(phase)] = (*found.get(Phase(phase), ()), value)
         return found
 
     @cached_property
-    def _names(self) -> list[str]:
-        """The tasks attempted, sorted; ``task`` in the frames below is the place in this list."""
-        return self.frame["task_id"].unique().cast(pl.String).sort().to_list()
+    def _identities(self) -> pl.DataFrame:
+        return self.frame.select("phase", *get_args(Identity.__value__)).unique()
+
+    @cached_property
+    def _names(self) -> Names:
+        """The tasks attempted, sorted; ``task`` in the frames below is the place here."""
+        names = self.frame["task_id"].unique().cast(pl.String).sort()
+        return np.asarray(names.to_list(), dtype=np.object_)
 
     @cached_property
     def _by_value(self) -> pl.DataFrame:
         """What is averaged, the lowest first: a group keeps this order."""
-        task = pl.col("task_id").cast(pl.Enum(self._names)).to_physical().alias("task")
+        task = pl.col("task_id").cast(pl.Enum(self._names.tolist())).to_physical().alias("task")
         columns = self.frame.select(*_CELL, "repeat", "status", "score", "value", task)
         # Threads only get in each other's way here.
         return columns.sort("value", multithreaded=False)
@@ -268,8 +279,13 @@ class ArmTable:
         return _cells(self._counted)
 
 
-def _named(tasks: pl.Series, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(names[task] for task in tasks.to_list())
+def _named(tasks: pl.Series, names: Names) -> tuple[str, ...]:
+    return tuple(names[tasks.to_numpy()].tolist())
+
+
+def _sorted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """As ``frame.sort(keys)``, which takes four times as long on columns of numbers."""
+    return frame[np.lexsort([frame[key].to_physical().to_numpy() for key in reversed(keys)])]
 
 
 def _average(means: Floats) -> float:

@@ -316,7 +316,7 @@ def _planned(arm: ArmTable, context: StudyContext, *, alone: bool) -> Mapping[Ce
 
 
 def _cells(arm: _Arm, settings: AnalysisSettings) -> tuple[Cell, ...]:
-    statuses, planned = arm.table.statuses(), arm.planned
+    statuses, planned = arm.table.statuses, arm.planned
     known = {*statuses, *(planned or {})}
     keys = [(phase, split) for phase in Phase for split in Split if (phase, split) in known]
     return tuple(

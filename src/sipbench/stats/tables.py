@@ -181,11 +181,19 @@ def _trusted(path: Path, cost_field: str | None) -> tuple[list[pl.DataFrame], st
 
 def _pieces(path: Path, handle: BinaryIO) -> Iterator[bytes]:
     """The file in pieces that end where a line does."""
-    while piece := handle.read(_PIECE):
-        rest = handle.readline(MAX_LINE_BYTES + 1)
-        if len(rest) > MAX_LINE_BYTES:
+    start = 0
+    while True:
+        # Its end is found first: a piece of two parts would be copied once more.
+        handle.seek(start + _PIECE)
+        if len(handle.readline(MAX_LINE_BYTES + 1)) > MAX_LINE_BYTES:
             raise RecordError(f"{path}: a line is longer than {MAX_LINE_BYTES} bytes; not a record")
-        yield piece + rest
+        end = handle.tell()
+        handle.seek(start)
+        piece = handle.read(end - start)
+        if not piece:
+            return
+        yield piece
+        start += len(piece)
 
 
 def _frame_of_piece(piece: bytes, cost_field: str | None) -> pl.DataFrame:

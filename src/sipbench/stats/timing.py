@@ -26,6 +26,7 @@ __all__ = ["APART", "chance_later", "interleaving", "last_score", "t2_delay", "t
 APART = 0.2
 """From here on, and beyond what a random order gives, arms count as measured apart in time."""
 
+_CELL = ("phase", "benchmark_split")
 _Z = 1.959963984540054  # 97.5 % of the standard normal distribution
 
 
@@ -72,7 +73,8 @@ def _apart(item: PhaseInterleaving) -> float:
 def _scored(arm: ArmTable, phase: Phase) -> pl.DataFrame:
     """The counted attempts of a phase on evaluation tasks."""
     splits = [split.value for split in EVALUATION_SPLITS]
-    return arm.frame.filter(
+    kept = arm.frame.select(*_CELL, "repeat", "task_id", "value", "began", "ended")
+    return kept.filter(
         (pl.col("phase") == phase.value)
         & pl.col("benchmark_split").is_in(splits)
         & pl.col("value").is_not_null()
@@ -101,7 +103,7 @@ def t2_delay(
         declared: The delay that the study declares.
         end: When the last score at T1 was there, of all arms: they come to T2 together.
     """
-    has_t2 = any(key[0] is Phase.T2 for key in (*arm.statuses(), *(planned or {})))
+    has_t2 = any(key[0] is Phase.T2 for key in (*arm.statuses, *(planned or {})))
     if not has_t2:
         return None
     before, after = _scored(arm, Phase.T1), _scored(arm, Phase.T2)
@@ -129,7 +131,7 @@ def _round(seconds: object) -> float | None:
 def _due(
     arm: ArmTable, planned: Mapping[CellKey, int] | None, declared: str | None, end: datetime | None
 ) -> str | None:
-    recorded = {key: sum(ended.values()) for key, ended in arm.statuses().items()}
+    recorded = {key: sum(ended.values()) for key, ended in arm.statuses.items()}
     begun = any(phase is Phase.T2 for phase, _ in recorded)
     left = any(
         recorded.get(key, 0) < n
