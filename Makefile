@@ -19,7 +19,7 @@ ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmar
 # Extras that the tests need, with no space between: an entry per engine that is tested here.
 EXTRAS ?= report,splits
 
-.PHONY: help venv demo test test-engines test-peers inspector check format bench calibrate schemas lock clean distclean
+.PHONY: help venv demo test test-engines test-peers inspector check format bench calibrate pictures schemas lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,10 @@ bench: venv ## timings: start-up, synth, a million records
 
 calibrate: venv ## simulate every rule of estimation and write docs/calibration.md, about a minute
 	$(BIN)/python -m sipbench.stats.calibrate --out docs/calibration.md $(ARGS)
+
+pictures: ## docs/images from real runs of the demo and of skills-uplift, in .venv-engines; needs Chromium
+	@$(MAKE) --no-print-directory venv VENV=.venv-engines EXTRAS='$(ENGINES)'
+	.venv-engines/bin/python scripts/pictures.py $(ARGS)
 
 schemas: venv ## write the JSON Schemas from the models
 	$(BIN)/python -m sipbench.protocol.schemas $(ARGS)
