@@ -87,7 +87,7 @@ class Attempting:
                 error_type=INTERRUPTED,
                 error_message=what,
                 started_at=started_at,
-                finished_at=timestamp(),
+                finished_at=max(started_at, timestamp()),  # a clock may be set back meanwhile
             )
             self.ledger.note(Failed(run_id=who.run_id, tried=dropped))
             raise

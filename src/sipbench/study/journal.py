@@ -124,6 +124,9 @@ class Stopped(_Event):
 
     event: Literal["stopped"] = "stopped"
     reason: str
+    seconds: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="Monotonic seconds of the session; unknown before 1.1.0."
+    )
 
 
 type Event = (
@@ -172,6 +175,7 @@ class _Reader:
         self._making: set[StateKey] = set()
         self._first: str | None = None
         self._last: str | None = None
+        self._seconds: float | None = None
 
     def take(self, event: Event) -> None:
         history = self.history
@@ -193,6 +197,8 @@ class _Reader:
             case Reopened():
                 history.finished.discard(event.run_id)
                 history.tries[event.run_id] = list(event.tries)
+            case Stopped():
+                self._seconds = event.seconds
             case Adapting():
                 history.touched = True
                 self._making.add(event.key)
@@ -215,10 +221,13 @@ class _Reader:
             self.history.adaptations[key].append(INTERRUPTED)
         self._open.clear()
         self._making.clear()
-        if self._first is not None and self._last is not None:
+        if self._seconds is not None:
+            self.history.seconds += self._seconds
+        elif self._first is not None and self._last is not None:
+            # Who was killed could not say, and a clock that was set meanwhile cannot be known.
             between = datetime.fromisoformat(self._last) - datetime.fromisoformat(self._first)
             self.history.seconds += max(0.0, between.total_seconds())
-        self._first = None
+        self._first = self._seconds = None
 
 
 def interrupted_try(started_at: str) -> Try:

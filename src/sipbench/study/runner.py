@@ -85,7 +85,8 @@ async def run_session(
         with _showing(session.standing, progress), runner.hearing_signals():
             await runner.run()
         ended = runner.ended
-        ledger.note(Stopped(reason=ended.stopped or session.standing.due or "nothing left to do"))
+        reason = ended.stopped or session.standing.due or "nothing left to do"
+        ledger.note(Stopped(reason=reason, seconds=session.standing.seconds))
     return ended
 
 
