@@ -15,6 +15,7 @@ from sipbench.errors import ConfigError, EngineError, RecordError, SplitError, S
 from sipbench.protocol.digests import json_digest
 from sipbench.protocol.folder import read_folder
 from sipbench.protocol.manifest import Preregistered
+from sipbench.protocol.versions import LOCK_VERSION
 from sipbench.study.directory import StudyDirectory
 from sipbench.study.lock import changes
 from sipbench.study.splits import read_manifest
@@ -70,7 +71,7 @@ def refusal(trial: Trial) -> str:
 
 def test_the_lock_says_what_was_asked_what_it_came_to_and_where_each_value_came_from(begun: Trial) -> None:
     found = lock(begun)
-    assert found["schema_version"] == "1.0.0"
+    assert found["schema_version"] == LOCK_VERSION
     assert found["config"]["retries"] == 1
     assert found["sources"]["retries"] == "study file"
     assert found["sources"]["seed"] == "default"
@@ -257,7 +258,7 @@ def test_a_file_system_without_locks_is_named(trial: Trial, monkeypatch: pytest.
     ("name", "spoil", "said"),
     [
         ("study.lock.json", lambda text: text[:100], "not JSON"),
-        ("study.lock.json", lambda text: text.replace(b'"1.0.0"', b'"9.0.0"', 1), "found 9.0.0"),
+        ("study.lock.json", lambda text: text.replace(LOCK_VERSION.encode(), b"9.0.0", 1), "found 9.0.0"),
         ("study.lock.json", lambda text: text.replace(b'"engine"', b'"motor"'), "engine: Field required"),
         ("journal.jsonl", lambda text: text.replace(b'"started"', b'"begun"', 1), "changed by hand"),
         ("journal.jsonl", lambda text: text.replace(b"{", b"", 1), "not JSON"),
