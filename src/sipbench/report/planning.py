@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from sipbench.protocol.money import usd_text
 from sipbench.protocol.settings import AnalysisSettings
 from sipbench.report.words import percent, plain
 from sipbench.stats.planning import MORE_TASKS, SPREADS, Assumption, Outlook, Panel, Range
 
-__all__ = ["outlook_document", "outlook_lines"]
+__all__ = ["outlook_document", "outlook_lines", "price_line"]
 
 
 def outlook_lines(outlook: Outlook, settings: AnalysisSettings) -> Iterator[str]:
@@ -30,7 +31,8 @@ def outlook_lines(outlook: Outlook, settings: AnalysisSettings) -> Iterator[str]
         yield from _panel("BR smallest testable margin", outlook.br)
         yield from _needed(outlook.br, settings.margin, "the margin")
     yield from _rests_on(outlook.assumptions)
-    yield _price(outlook, settings)
+    yield f"  {price_line(outlook, settings)}"
+    yield from _unsaid(outlook)
     yield outlook.sentence
 
 
@@ -73,15 +75,25 @@ def _needed(panel: Panel, wanted: float | None, what: str) -> Iterator[str]:
     )
 
 
-def _price(outlook: Outlook, settings: AnalysisSettings) -> str:
-    parts = [f"{outlook.attempts:,} attempts"]
-    if outlook.cost is not None:
+def price_line(outlook: Outlook, settings: AnalysisSettings) -> str:
+    """What attempts are expected to take: all of a study's, or those that are left; unknown is said."""
+    parts = [f"{outlook.attempts:,} attempt{'' if outlook.attempts == 1 else 's'}"]
+    if outlook.cost is not None and settings.cost_unit != "usd":
         parts.append(f"{outlook.cost:,.0f} {(settings.cost_unit or 'units').replace('_', ' ')}")
     if outlook.hours is not None:
         parts.append(f"{_duration(outlook.hours)} of attempts, without what lies between them")
-    if outlook.cost is None and outlook.hours is None:
-        parts.append("what they cost is unknown (--pilot RUNS measures it)")
-    return f"  Expected: {', '.join(parts)}"
+    if outlook.usd is None:
+        parts.append("an unknown amount of US dollars")
+    else:
+        parts.append(f"about {usd_text(outlook.usd)}" if outlook.usd else "no money")
+    return f"Expected: {', '.join(parts)}"
+
+
+def _unsaid(outlook: Outlook) -> Iterator[str]:
+    missing = [*(["money"] if outlook.usd is None else ()), *(["time"] if outlook.hours is None else ())]
+    if missing:
+        what = " and ".join(missing)
+        yield f"    --pilot RUNS, or `estimate` in the study file, says how much {what} they take"
 
 
 def _duration(hours: float) -> str:

@@ -14,11 +14,11 @@ from sipbench.stats.tables import read_table
 
 __all__ = ["prices_of"]
 
-_SECONDS = "wall_clock_seconds"
+_SECONDS, _USD = COST_FIELDS["seconds"], COST_FIELDS["usd"]
 _EVALUATED = [split.value for split in EVALUATION_SPLITS]
 
 
-def prices_of(runs: Path, settings: AnalysisSettings) -> Prices:
+def prices_of(runs: Path, settings: AnalysisSettings, *, trusted: bool = False) -> Prices:
     """Noise and unit costs of recorded attempts.
 
     The noise is the mean sample variance of the T0 attempts of a task, over the tasks of all arms
@@ -28,19 +28,24 @@ def prices_of(runs: Path, settings: AnalysisSettings) -> Prices:
     Args:
         runs: A file of run records.
         settings: Its ``cost_unit`` says what an attempt costs.
+        trusted: Whether sipbench itself wrote the file, so that not each field is checked again.
 
     Raises:
         RecordError: It cannot be read, or holds an invalid record.
     """
-    table = read_table([runs], COST_FIELDS[settings.cost_unit] if settings.cost_unit else None)
-    arms = split_arms(table.frame.filter(pl.col("path_type") != PathType.ORACLE.value))
+
+    def read(field: str | None) -> pl.DataFrame:
+        return read_table([runs], field, trusted=trusted).frame
+
+    frame = read(COST_FIELDS[settings.cost_unit] if settings.cost_unit else None)
+    arms = split_arms(frame.filter(pl.col("path_type") != PathType.ORACLE.value))
     noise = {}
     for split in (Split.HELDOUT, Split.REPLAY):
         found = _noise(arms, split)
         if found is not None:
             noise[split] = found
-    cost = _mean_cost(table.frame) if settings.cost_unit else None
-    return Prices(noise, cost, _mean_cost(read_table([runs], _SECONDS).frame))
+    cost = _mean_cost(frame) if settings.cost_unit else None
+    return Prices(noise, cost, _mean_cost(read(_SECONDS)), _mean_cost(read(_USD)))
 
 
 def _noise(arms: list[ArmTable], split: Split) -> float | None:

@@ -79,8 +79,9 @@ class Sketch:
         replay: What BR rests on; None without replay.
         repeats: Whole passes.
         controlled: Whether there is a frozen arm, whose noise then adds to every headline.
-        attempts: All attempts, of all arms, phases and splits.
+        attempts: All attempts, of all arms, phases and splits; or those that are left.
         concurrency: Attempts that run at a time.
+        paying: Those of ``attempts`` that may cost money; None: all.
     """
 
     heldout: Part | None
@@ -89,6 +90,7 @@ class Sketch:
     controlled: bool
     attempts: int
     concurrency: int = 1
+    paying: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,13 @@ class Prices:
         noise: E[pq] per split, squared score units; a split that is not in it is assumed.
         cost: Mean cost of an attempt in the study's cost unit, or None.
         seconds: Mean duration of an attempt, or None.
+        usd: Mean cost of an attempt in US dollars, or None.
     """
 
     noise: Mapping[Split, float]
     cost: float | None = None
     seconds: float | None = None
+    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +174,7 @@ class Outlook:
         attempts: Attempts in all.
         cost: Their expected cost in the cost unit, or None.
         hours: Their expected duration, or None.
+        usd: Their expected cost in US dollars; 0 if none of them may cost any, None if it is unknown.
         answers: Whether FG's detectable effect is within SESOI: surely, perhaps (with a small spread of
             effects), not, or unknown where no SESOI is declared or nothing can be detected.
         sentence: That, said.
@@ -184,6 +189,7 @@ class Outlook:
     answers: str
     sentence: str
     assumptions: tuple[Assumption, ...] = ()
+    usd: float | None = None
 
 
 def foresee(sketch: Sketch, settings: AnalysisSettings, prices: Prices | None = None) -> Outlook:
@@ -213,6 +219,7 @@ def foresee(sketch: Sketch, settings: AnalysisSettings, prices: Prices | None = 
         answers,
         _sentence(answers, fg, settings),
         tuple(_assumptions(parts, settings, prices)),
+        _usd(sketch, prices),
     )
 
 
@@ -232,6 +239,13 @@ def _assumptions(
         yield Assumption("rho", None, (ASSUMED_RHO,), "default")
     if planned and settings.scope == "method":
         yield Assumption("repeat_sd", None, (ASSUMED_REPEAT_SD,), "default")
+
+
+def _usd(sketch: Sketch, prices: Prices) -> float | None:
+    paying = sketch.attempts if sketch.paying is None else sketch.paying
+    if not paying:
+        return 0.0
+    return None if prices.usd is None else prices.usd * paying
 
 
 def design_of(part: Part, sketch: Sketch, settings: AnalysisSettings, noise: float, spread: float) -> Design:

@@ -24,6 +24,7 @@ from sipbench.protocol.records import RunRecord
 from sipbench.protocol.summary import Summary
 from sipbench.study.caps import check_caps
 from sipbench.study.charges import charges_of
+from sipbench.study.consent import Consent, agreed
 from sipbench.study.delay import Clock, utc_now
 from sipbench.study.design import Design, resolve
 from sipbench.study.directory import StudyDirectory, write_whole
@@ -86,6 +87,7 @@ def run_study(
     retries: int | None = None,
     allow: Sequence[str] = (),
     options: Mapping[str, str | None] | None = None,
+    consent: Consent | None = None,
     progress: Progress | None = None,
 ) -> StudyResult:
     """Run a study, or what is left of it.
@@ -97,6 +99,7 @@ def run_study(
         retries: Further tries after a verifier or infrastructure error; default: as the study says.
         allow: Split rules that may be broken, beside those that the study allows.
         options: Options of the benchmark in place of the study file's: ``sandbox``, ``sandbox_base``.
+        consent: Is asked before anything is spent; default: nobody is asked, since who calls this decides.
         progress: What shows how it goes; default: nothing.
 
     Raises:
@@ -114,6 +117,7 @@ def run_study(
         retries=retries,
         allow=allow,
         options=options,
+        consent=consent,
         progress=progress,
     )
     if result.interrupted:
@@ -130,6 +134,7 @@ def execute(
     retries: int | None = None,
     allow: Sequence[str] = (),
     options: Mapping[str, str | None] | None = None,
+    consent: Consent | None = None,
     progress: Progress | None = None,
     pause_seconds: float = PAUSE_SECONDS,
     clock: Clock = utc_now,
@@ -143,7 +148,14 @@ def execute(
     directory = StudyDirectory(Path(out) if out is not None else loaded.base / loaded.config.name)
     with _terminated_like_interrupted():
         design = resolve(loaded, declared_at=declared_at(directory))
-        return execute_design(design, directory, progress=progress, pause_seconds=pause_seconds, clock=clock)
+        return execute_design(
+            design,
+            directory,
+            consent=consent,
+            progress=progress,
+            pause_seconds=pause_seconds,
+            clock=clock,
+        )
 
 
 @os_errors_as(StudyError)
@@ -151,6 +163,7 @@ def execute_design(
     design: Design,
     directory: StudyDirectory,
     *,
+    consent: Consent | None = None,
     progress: Progress | None = None,
     pause_seconds: float = PAUSE_SECONDS,
     clock: Clock = utc_now,
@@ -162,7 +175,7 @@ def execute_design(
         _log.warning("%s", said)
     with _terminated_like_interrupted(), directory.held(design.loaded.text), _logged(directory):
         session = take_up(directory, design, clock=clock)
-        return _run(session, executor, progress or Progress(), pause_seconds)
+        return _run(session, executor, progress or Progress(), pause_seconds, consent)
 
 
 def _executor(loaded: LoadedStudy) -> type[Executor]:
@@ -173,13 +186,20 @@ def _executor(loaded: LoadedStudy) -> type[Executor]:
     return found
 
 
-def _run(session: Session, executor: type[Executor], progress: Progress, pause_seconds: float) -> StudyResult:
+def _run(
+    session: Session,
+    executor: type[Executor],
+    progress: Progress,
+    pause_seconds: float,
+    consent: Consent | None,
+) -> StudyResult:
     design, ended = session.design, Ended()
     if session.only_waits:
         assert session.wait is not None
         ended.due_at = session.wait.due_at
     elif len(session.done) < len(design.plan.slots) or len(session.made) < len(design.plan.steps):
         guarded(f"benchmark '{design.benchmark.name}'", design.benchmark.preflight)
+        agreed(session, consent)
         ended = _complete(run_session(session, executor, progress, pause_seconds=pause_seconds))
     return _result(session, ended)
 

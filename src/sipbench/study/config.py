@@ -20,6 +20,7 @@ __all__ = [
     "AttemptCounts",
     "BenchmarkChoice",
     "Caps",
+    "EstimateConfig",
     "Exposure",
     "LimitsConfig",
     "OrderName",
@@ -183,6 +184,19 @@ class Caps(_Model):
     )
 
 
+class EstimateConfig(_Model):
+    """What an attempt is expected to take, and from which amount on a run asks before it spends it."""
+
+    usd_per_attempt: Amount | None = Field(default=None, description="US dollars, failed tries included.")
+    seconds_per_attempt: Amount | None = None
+    pilot: Name | None = Field(
+        default=None,
+        description="Attempts made before, which say what is not given here: a study directory or a file of "
+        "records; relative to the study file.",
+    )
+    ask_above_usd: Amount = Field(default=10.0, description="Ask before more than this is spent.")
+
+
 class StudyAnalysis(AnalysisSettings):
     """The declared choices of the analysis; a study must say what effect it looks for."""
 
@@ -217,6 +231,7 @@ class StudyConfig(_Model):
     )
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     caps: Caps = Field(default_factory=Caps)
+    estimate: EstimateConfig = Field(default_factory=EstimateConfig)
     retries: Annotated[int, Field(ge=0, le=20)] = 2
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 2
     executor: Name = "local"

@@ -10,7 +10,6 @@ import typer
 from sipbench.cli.options import Sandbox, SandboxBase, chosen
 
 if TYPE_CHECKING:
-    from sipbench.stats.planning import Outlook, Sketch
     from sipbench.study.design import Design
 
 
@@ -40,66 +39,31 @@ def plan(
 
     Exits with 2 if a split rule is broken that is not allowed.
     """
-    from sipbench.cli.output import print_json
+    from sipbench.cli.output import print_json, printable
+    from sipbench.study.consent import questions
     from sipbench.study.design import resolve
+    from sipbench.study.forecast import planned_forecast, prices_for
     from sipbench.study.load import load_study
     from sipbench.study.machine import with_options
 
     loaded = with_options(load_study(study, overrides={"allow": allow}), chosen(sandbox, sandbox_base))
     design = resolve(loaded)
-    outlook = _outlook(design, pilot, cost_per_attempt, seconds_per_attempt)
+    prices = prices_for(design, pilot=pilot, cost=cost_per_attempt, seconds=seconds_per_attempt)
+    forecast = planned_forecast(design, prices)
+    asked = list(questions(forecast))
     if as_json:
         from sipbench.report.planning import outlook_document
 
-        print_json({**_document(design), "outlook": outlook_document(outlook)})
+        print_json({**_document(design), "outlook": outlook_document(forecast.outlook), "asks": asked})
     else:
         from sipbench.report.planning import outlook_lines
 
         _print(design)
-        for line in outlook_lines(outlook, design.config.analysis):
+        for line in outlook_lines(forecast.outlook, design.config.analysis):
             typer.echo(line)
+        for question in asked:
+            typer.echo(printable(f"`sip run` asks first: {question}"))
     design.accepted()
-
-
-def _outlook(design: Design, pilot: Path | None, cost: float | None, seconds: float | None) -> Outlook:
-    from dataclasses import replace
-
-    from sipbench.protocol.folder import read_folder
-    from sipbench.stats.pilot import prices_of
-    from sipbench.stats.planning import Prices, foresee
-
-    settings = design.config.analysis
-    prices = Prices({})
-    if pilot is not None:
-        prices = prices_of(read_folder(pilot).runs if pilot.is_dir() else pilot, settings)
-    prices = replace(
-        prices,
-        cost=prices.cost if cost is None else cost,
-        seconds=prices.seconds if seconds is None else seconds,
-    )
-    return foresee(_sketch(design), settings, prices)
-
-
-def _sketch(design: Design) -> Sketch:
-    from sipbench.protocol.vocabulary import PathType, Split
-    from sipbench.stats.planning import Part, Sketch
-
-    config = design.config
-
-    def part(split: Split) -> Part | None:
-        tasks = design.manifest.tasks(split)
-        families = {task.family or (task.id,) for task in tasks}
-        return Part(len(tasks), len(families), config.attempts.of(split)) if tasks else None
-
-    paths = [arm.path_type for arm in design.arms.values()]
-    return Sketch(
-        part(Split.HELDOUT),
-        part(Split.REPLAY),
-        config.repeats,
-        PathType.FROZEN in paths and len(paths) > 1,
-        len(design.plan.slots),
-        config.concurrency,
-    )
 
 
 def _document(design: Design) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sipbench.cli.asking import Asking, Yes
 from sipbench.cli.main import INTERRUPTED
 from sipbench.cli.options import Sandbox, SandboxBase, chosen
 
@@ -40,6 +41,7 @@ def run_command(
     ] = None,
     sandbox: Sandbox = None,
     sandbox_base: SandboxBase = None,
+    yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run a study, or what is left of it, and print the comparison table.
@@ -54,11 +56,17 @@ def run_command(
         "allow": allow or (),
         "options": chosen(sandbox, sandbox_base),
     }
-    carry_out(context, study, out, as_json=as_json, **settings)
+    carry_out(context, study, out, as_json=as_json, yes=yes, **settings)
 
 
 def carry_out(
-    context: typer.Context, study: Path, out: Path | None, *, as_json: bool, **settings: Any
+    context: typer.Context,
+    study: Path,
+    out: Path | None,
+    *,
+    as_json: bool,
+    yes: bool = False,
+    **settings: Any,
 ) -> None:
     """Run a study and print what came out; leaves with the command's status."""
     from sipbench.cli.output import console, print_json
@@ -67,7 +75,8 @@ def carry_out(
     from sipbench.study.progress import progress_for
 
     quiet = context.parent is not None and bool(context.parent.params.get("quiet"))
-    result = execute(study, out, progress=progress_for(quiet=quiet), **settings)
+    consent, progress = Asking(yes, quiet), progress_for(quiet=quiet)
+    result = execute(study, out, consent=consent, progress=progress, **settings)
     # How it ended is the status also where nobody reads what came out (`sip run ... | head`).
     with suppress(BrokenPipeError):
         if as_json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sipbench.cli.asking import Asking, Yes
 from sipbench.cli.main import INTERRUPTED
 from sipbench.cli.options import Sandbox, SandboxBase, chosen
 
@@ -33,6 +34,7 @@ def screen(
     ] = None,
     sandbox: Sandbox = None,
     sandbox_base: SandboxBase = None,
+    yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Attempt tasks at T0 before a study, to choose replay tasks by attempts that are never scored.
@@ -62,7 +64,7 @@ def screen(
         excluded=[item.id for item in read_exclusions(exclude).tasks] if exclude else (),
         declared_at=declared_at(directory),
     )
-    result = execute_design(design, directory, progress=progress_for())
+    result = execute_design(design, directory, consent=Asking(yes), progress=progress_for())
     document = _document(result, attempts)
     if as_json:
         print_json(document)
