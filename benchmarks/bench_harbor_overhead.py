@@ -2,8 +2,11 @@
 
 Both make the same number of trials of the agent that does nothing, in the same sandbox, as many at a
 time, with layers that are built before; each is a process of its own, from its start to its end. In
-turns, so that what else runs on the machine falls on both. Then attempts are made in this process,
-to see what each of them leaves in memory.
+turns, so that what else runs on the machine falls on both. Trials that last a tenth of a second are the
+hardest case for the ratio: nearly all of it is overhead. Two sizes tell what a command costs once from
+what each trial costs. Processor time is that of the command itself, without the boxes that it starts, and
+says something on a busy machine, too. Then attempts are made in this process, to see what each of them
+leaves in memory.
 
     python benchmarks/bench_harbor_overhead.py [--trials 40] [--rounds 3] [--attempts 200]
 """
@@ -14,12 +17,14 @@ import argparse
 import asyncio
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,11 +32,20 @@ TASKS = ROOT / "examples" / "skills-uplift" / "tasks"
 ENVIRONMENT = "sipbench.sandbox.harbor_env:BwrapEnvironment"
 GOAL = 1.10
 AT_A_TIME = 2
+FEW = 4
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds by the clock, and of processor time."""
+
+    wall: float
+    processor: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--trials", type=int, default=40, choices=range(2 * FEW, 49), metavar="8..48")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--attempts", type=int, default=200)
     given = parser.parse_args()
@@ -45,10 +59,12 @@ def main() -> None:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     with tempfile.TemporaryDirectory(prefix="sipbench-bench-") as folder:
         place = Path(folder)
-        # Neither ships skills, so that both build the same layers.
-        shutil.copytree(TASKS, place / "tasks", ignore=_only(given.trials))
-        overhead(place, given.trials, given.rounds)
-        asyncio.run(memory(place, given.attempts))
+        for trials in (FEW, given.trials):
+            make_study(place / str(trials), trials)
+        if given.rounds:
+            overhead(place, (FEW, given.trials), given.rounds)
+        if given.attempts:
+            asyncio.run(memory(place / str(given.trials), given.attempts))
 
 
 def _only(count: int):  # type: ignore[no-untyped-def]
@@ -64,7 +80,10 @@ def _only(count: int):  # type: ignore[no-untyped-def]
     return choose
 
 
-def overhead(place: Path, trials: int, rounds: int) -> None:
+def make_study(place: Path, trials: int) -> None:
+    """A folder with so many tasks and the study of them."""
+    # None ships skills, so that both commands build the same layers.
+    shutil.copytree(TASKS, place / "tasks", ignore=_only(trials))
     study = {
         "name": "overhead",
         "benchmark": {"name": "harbor", "tasks": "tasks", "sandbox": "bwrap"},
@@ -72,12 +91,15 @@ def overhead(place: Path, trials: int, rounds: int) -> None:
         "phases": ["T0"],
         "repeats": 1,
         "concurrency": AT_A_TIME,
-        "splits": {"sizes": {"heldout": min(trials, 48), "replay": 0, "adapt": 0}},
+        "splits": {"sizes": {"heldout": trials, "replay": 0, "adapt": 0}},
         "arms": {"nop": {"path_type": "frozen"}},
         "analysis": {"sesoi": 0.1},
     }
     (place / "study.yaml").write_text(json.dumps(study), encoding="utf-8")
-    seconds: dict[str, list[float]] = {"harbor run": [], "sip run": []}
+
+
+def overhead(place: Path, sizes: tuple[int, int], rounds: int) -> None:
+    took: dict[tuple[str, int], list[Took]] = {}
     for turn in range(rounds + 1):
         commands = {
             "harbor run": [
@@ -86,32 +108,47 @@ def overhead(place: Path, trials: int, rounds: int) -> None:
             ],
             "sip run": ["sip", "run", "study.yaml", "--out", f"out{turn}", "--json"],
         }
-        for name, command in commands.items():
-            took = _timed(command, place)
-            if turn:  # the first builds the layers
-                seconds[name].append(took)
-    for name, times in seconds.items():
-        each = statistics.median(times) / min(trials, 48)
-        print(f"{name:10}  median {statistics.median(times):6.2f} s  {each:.3f} s a trial  {_listed(times)}")
-    ratio = statistics.median(a / b for a, b in zip(seconds["sip run"], seconds["harbor run"], strict=True))
-    print(f"ratio       {ratio:.2f} (goal: at most {GOAL:.2f})")
+        for trials in reversed(sizes):
+            for name, command in commands.items():
+                one = _timed(command, place / str(trials))
+                if turn:  # the first builds the layers
+                    took.setdefault((name, trials), []).append(one)
+    many = sizes[1]
+    for name in ("harbor run", "sip run"):
+        print(f"{name:11} {many} trials  {_listed([one.wall for one in took[name, many]])}")
+        for label, which in (("clock", "wall"), ("processor", "processor")):
+            once, each = _line(took, name, sizes, which)
+            print(f"  {label:10} {once:5.2f} s once, {each * 1000:4.0f} ms a trial")
+    pairs = zip(took["sip run", many], took["harbor run", many], strict=True)
+    ratio = statistics.median(sip.wall / harbor.wall for sip, harbor in pairs)
+    print(f"ratio       {ratio:.2f}, {AT_A_TIME} at a time (goal: at most {GOAL:.2f})")
 
 
-def _timed(command: list[str], place: Path) -> float:
+def _line(
+    took: dict[tuple[str, int], list[Took]], name: str, sizes: tuple[int, int], which: str
+) -> tuple[float, float]:
+    """What the command costs once, and for each trial: the line through the medians of both sizes."""
+    few, many = (statistics.median(getattr(one, which) for one in took[name, size]) for size in sizes)
+    each = (many - few) / (sizes[1] - sizes[0])
+    return few - each * sizes[0], each
+
+
+def _timed(command: list[str], place: Path) -> Took:
     program = Path(sys.executable).parent / command[0]
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [str(program), *command[1:]], cwd=place, capture_output=True, text=True, check=False
     )
+    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         raise SystemExit(
             f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}{done.stdout[-2000:]}"
         )
-    return time.perf_counter() - begin
+    return Took(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def _listed(times: list[float]) -> str:
-    return "(" + ", ".join(f"{value:.2f}" for value in times) + ")"
+    return f"median {statistics.median(times):.2f} s of " + ", ".join(f"{value:.2f}" for value in times)
 
 
 async def memory(place: Path, attempts: int) -> None:
