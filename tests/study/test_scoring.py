@@ -16,6 +16,7 @@ from sipbench.protocol.digests import canonical_json
 from sipbench.protocol.jsonl import parse_record
 from sipbench.protocol.manifest import SplitManifest, TaskEntry
 from sipbench.protocol.records import RunRecord, SkillRef, Try, Usage
+from sipbench.protocol.versions import RUN_RECORD_VERSION
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
 from sipbench.study.arms import Arm
 from sipbench.study.executors.base import AttemptDone, Times
@@ -73,7 +74,7 @@ def graded(reward: Any = 0.25, **fields: Any) -> Attempt:
 def test_everything_the_plan_knows_is_in_the_record() -> None:
     found = record(graded(success=False, usage=Usage(token_total=5), skills_given=(SkillRef(name="s"),)))
     assert found.model_dump(mode="json", exclude_defaults=True) == {
-        "schema_version": "1.0.0",
+        "schema_version": RUN_RECORD_VERSION,
         "run_id": "f" * 32,
         "benchmark_name": "b",
         "benchmark_version": "1",
