@@ -110,6 +110,9 @@ def test_where_skills_cannot_be_served_is_said_before_the_first_attempt(engine: 
     benchmark.check_delivery(Agent(f"{HERE}:Plain"), "files")
     with pytest.raises(ConfigError, match="takes no MCP servers"):
         benchmark.check_delivery(Agent(f"{HERE}:Plain"), "mcp")
+    engine.options["sandbox_options"] = {"network": "host"}
+    with pytest.raises(ConfigError, match="no loopback of its own"):
+        engine.benchmark().check_delivery(Agent(f"{HERE}:OverMcp"), "mcp")
     engine.options["sandbox"] = "docker"
     with pytest.raises(ConfigError, match="this study runs in docker"):
         engine.benchmark().check_delivery(Agent(f"{HERE}:OverMcp"), "mcp")

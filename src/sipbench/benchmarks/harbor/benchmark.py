@@ -140,9 +140,8 @@ class HarborBenchmark(Benchmark):
     def check_delivery(self, agent: Agent, through: Through) -> None:
         """Refuse to serve skills to an agent that takes no servers, or into a sandbox without a door."""
         if through == "mcp":
-            serves = self.sandbox == sandboxes.BWRAP or ":" in self.sandbox
             load_harbor()
-            check_served(agent, serves, self.sandbox)
+            check_served(agent, self.sandbox, self.options.sandbox_options)
 
     def charge(self, agent: Agent, path_type: PathType) -> Charge:
         """Harbor's oracle and its agent that does nothing cost nothing; its others call a model."""

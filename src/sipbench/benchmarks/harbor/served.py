@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sipbench.benchmarks.base import Agent
-from sipbench.benchmarks.harbor import agents
+from sipbench.benchmarks.harbor import agents, sandboxes
 from sipbench.benchmarks.harbor.exposure import NotExposedError
 from sipbench.benchmarks.harbor.state import AgentState
 from sipbench.errors import ConfigError, EngineError, MissingExtraError
@@ -34,7 +34,6 @@ _NAME = "skills"
 _TOKEN = "SIPBENCH_SKILLS_TOKEN"
 _PATIENCE_SECONDS = 120.0
 _STOP_SECONDS = 10.0
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,13 @@ class Serving:
         return {_TOKEN: self.token} if self.token is not None else {}
 
 
-def check_served(agent: Agent, sandbox_serves: bool, sandbox: str) -> None:
+def check_served(agent: Agent, sandbox: str, options: Mapping[str, Any]) -> None:
     """Refuse an agent or a sandbox that skills cannot be served to.
+
+    Args:
+        agent: Who is to have them.
+        sandbox: Its name; one of somebody else (``module:Class``) is only known when it runs.
+        options: Its options.
 
     Raises:
         ConfigError: It cannot be, and why.
@@ -75,10 +79,15 @@ def check_served(agent: Agent, sandbox_serves: bool, sandbox: str) -> None:
 
     if importlib.util.find_spec("mcp") is None:
         raise MissingExtraError("skills through MCP", "mcp")
-    if not sandbox_serves:
+    if sandbox != sandboxes.BWRAP and ":" not in sandbox:
         raise ConfigError(
             f"skills are served into the sandbox `bwrap` alone, and this study runs in {sandbox}; set "
             "`sandbox: bwrap`, or drop `through`"
+        )
+    if options.get("network") == "host":
+        raise ConfigError(
+            "a sandbox on the host's network has no loopback of its own that skills could be served on; "
+            "set `sandbox_options.network: proxy`, or drop `through`"
         )
     if not agents.agent_class(agent.name).capabilities.mcp_servers:
         raise ConfigError(
