@@ -115,6 +115,13 @@ def test_a_task_gets_the_skills_that_it_ships_itself_and_only_those(engine: Engi
         engine.attempt("Skillful", PathType.EXTERNAL, tmp_path / "state", 2)
 
 
+def test_a_task_for_which_no_skill_was_found_is_attempted_without(engine: Engine, tmp_path: Path) -> None:
+    make_task(engine.tasks / "t")
+    write(tmp_path / "state" / "task-skills" / "t" / "selection.json", '{"skills": []}')
+    attempt = engine.attempt("Skillful", PathType.EXTERNAL, tmp_path / "state")
+    assert (attempt.status, attempt.reward, attempt.skills_given) == (Status.GRADED, 0.0, ())
+
+
 def test_files_of_the_state_are_put_in_place_and_named(engine: Engine, tmp_path: Path) -> None:
     make_task(engine.tasks / "t")
     write(tmp_path / "state" / "memory" / "notes.md", "the answer was 42")
