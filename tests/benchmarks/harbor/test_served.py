@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sipbench.benchmarks.base import Agent
+from sipbench.benchmarks.harbor import served as serving
 from sipbench.benchmarks.harbor.exposure import NotExposedError
 from sipbench.benchmarks.harbor.served import LOG, Serving, exposure, start_server
 from sipbench.errors import ConfigError
@@ -52,7 +53,10 @@ def names(refs: Any) -> list[str] | None:
     return None if refs is None else [ref.name for ref in refs]
 
 
-def test_an_agent_lists_reads_and_uses_what_is_served(engine: Engine, served: Callable[..., Any]) -> None:
+def test_an_agent_lists_reads_and_uses_what_is_served(
+    engine: Engine, served: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving.secrets, "token_urlsafe", lambda size: "correct-horse-battery-4711")
     attempt = served()
     assert (attempt.status, attempt.reward) == (Status.GRADED, 1.0)
     assert (names(attempt.skills_given), names(attempt.skills_opened)) == (["a", "b"], ["a", "b"])
@@ -66,6 +70,8 @@ def test_an_agent_lists_reads_and_uses_what_is_served(engine: Engine, served: Ca
         ref.digest for ref in attempt.skills_given
     }
     # The token that opens the server stands in no file of the trial, and nobody serves any longer.
+    written = b"".join(path.read_bytes() for path in engine.workdir.rglob("*") if path.is_file())
+    assert b"correct-horse-battery-4711" not in written
     assert "Bearer ${SIPBENCH_SKILLS_TOKEN}" in (engine.trial / "config.json").read_text(encoding="utf-8")
     assert not running("sipbench.skills.mcp.beside")
 
