@@ -10,6 +10,7 @@ from rich.console import Console
 
 from sipbench.protocol.inference import LostAttempts
 from sipbench.protocol.summary import Row
+from sipbench.report.charts import all_charts
 from sipbench.report.latex import latex
 from sipbench.report.leaderboard import leaderboard
 from sipbench.report.markdown import markdown
@@ -86,3 +87,13 @@ def test_in_the_files_for_papers_and_spreadsheets(lossy: Study, lost: LostAttemp
     (fg,) = (one for one in rows if (one["arm"], one["metric"], one["chart"]) == ("skilled", "FG", "table"))
     assert (fg["verdict"], fg["allows"]) == ("inconclusive", "numbers")
     assert (float(fg["bound_low"]), float(fg["bound_high"])) == (lost.low, lost.high)
+
+
+def test_charts_reach_to_the_limits_and_say_so(lossy: Study, lost: LostAttempts) -> None:
+    charts = {chart.key: chart for chart in all_charts(lossy)}
+    record = next(record for record in charts["plane"].records if record["arm"] == "skilled")
+    assert (record["fg_low"], record["fg_high"]) == (lost.outer_low, lost.outer_high)
+    record = next(record for record in charts["frontier"].records if record["arm"] == "skilled")
+    assert (record["gain_low"], record["gain_high"]) == (lost.outer_low, lost.outer_high)
+    for key in ("plane", "frontier"):
+        assert any("Too few attempts count for a verdict on skilled" in note for note in charts[key].notes)

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from sipbench.protocol.inference import LostAttempts
 from sipbench.protocol.summary import METRICS, Estimate, Interval, Row
-from sipbench.report.words import LABELS, NOTHING, clean, interval, only_bounds, points, score
+from sipbench.report.words import (
+    LABELS,
+    NOTHING,
+    clean,
+    count,
+    headline,
+    interval,
+    only_bounds,
+    points,
+    score,
+)
 
 __all__ = [
     "PROTOCOL",
@@ -19,7 +29,11 @@ __all__ = [
     "in_its_form",
     "losses",
     "missing_reasons",
+    "open_interval",
     "shown_mean",
+    "task_counts",
+    "uncovered",
+    "uncovered_note",
 ]
 
 PROTOCOL = ("fg", "br", "br_ratio", "ie", "pds", "nis")
@@ -121,12 +135,48 @@ def bounded(lost: LostAttempts, against: str = "") -> str:
     return f"{text}{against and f' {against}'}, depending on what the lost attempts would have scored"
 
 
+def open_interval(estimate: Estimate) -> tuple[float | None, float | None]:
+    """Ends of what a finding leaves open: of its interval, or with too few attempts its outer limits."""
+    lost = uncovered(estimate)
+    if lost is not None:
+        return lost.outer_low, lost.outer_high
+    _, ends = headline(estimate)
+    return (None, None) if ends is None else (ends.low, ends.high)
+
+
+def uncovered_note(arms: Sequence[str]) -> tuple[str, ...]:
+    """What a chart says of arms with too few attempts for a verdict; nothing without one."""
+    if not arms:
+        return ()
+    return (
+        f"Too few attempts count for a verdict on {', '.join(arms)}: what is drawn reaches to the limits of "
+        "what the lost ones could have scored.",
+    )
+
+
+def task_counts(row: Row, new: str, old: str) -> tuple[str, ...]:
+    """``20 new in 10 families``: the tasks of FG, then those of BR; nothing for none."""
+    found = []
+    for noun, metric in ((new, row.metrics.fg), (old, row.metrics.br)):
+        if metric.n_tasks:
+            clustered = metric.n_families != metric.n_tasks
+            families = f" in {count(metric.n_families, 'family', 'families')}" if clustered else ""
+            found.append(f"{metric.n_tasks:,} {noun}{families}")
+    return tuple(found)
+
+
 def claimed_losses(estimate: Estimate) -> LostAttempts | None:
     """What lost attempts could change in what its verdict judges: of the method where that is claimed."""
     verdict, method = estimate.verdict, estimate.method
     if verdict is not None and verdict.scope == "method" and method is not None and method.lost is not None:
         return method.lost
     return estimate.lost
+
+
+def uncovered(estimate: Estimate) -> LostAttempts | None:
+    """The same where too few attempts count for a verdict; None elsewhere."""
+    lost = claimed_losses(estimate)
+    return lost if lost is not None and lost.gate != "verdict" else None
 
 
 def losses(rows: Sequence[Row], names: Sequence[str]) -> Iterator[tuple[str, str, str, LostAttempts]]:

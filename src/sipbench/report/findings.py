@@ -12,7 +12,7 @@ from typing import Literal
 from sipbench.protocol.settings import AnalysisSettings
 from sipbench.protocol.summary import Estimate, Row, Summary, Verdict
 from sipbench.protocol.vocabulary import PathType
-from sipbench.report.estimates import bounded, claimed_losses
+from sipbench.report.estimates import bounded, task_counts, uncovered
 from sipbench.report.words import (
     LABELS,
     amount,
@@ -164,8 +164,8 @@ def _judged(metric: str, about: str, estimate: Estimate, verdict: Verdict) -> Li
 def _finding(estimate: Estimate, verdict: Verdict) -> str:
     if verdict.value is None:
         return clean(estimate.reason or "nothing can be computed", 2000)
-    lost = claimed_losses(estimate)
-    if lost is not None and lost.gate != "verdict":
+    lost = uncovered(estimate)
+    if lost is not None:
         return f"{bounded(lost)}; {share(lost.coverage)} of the planned attempts count"
     ends = interval(verdict.interval) if verdict.interval is not None else "without an interval"
     text = f"{points(verdict.value)} points {ends}"
@@ -178,7 +178,11 @@ def _facts(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
     fg = row.metrics.fg
     yield from _learning(row, settings)
     yield _coverage(row, settings)
-    yield Fact("Tasks", _tasks(row), f"{count(row.repeats, 'repeat')}{_attempts(fg)}")
+    yield Fact(
+        "Tasks",
+        ", ".join(task_counts(row, "new", "old")) or "none",
+        f"{count(row.repeats, 'repeat')}{_attempts(fg)}",
+    )
     if row.path_type is PathType.ORACLE or only_bounds(row, "fg"):
         return
     if fg.detectable is not None:
@@ -229,16 +233,6 @@ def _learning(row: Row, settings: AnalysisSettings) -> Iterator[Fact]:
             f"and {count(evaluation.n_unknown, 'attempt')} unknown" if evaluation.n_unknown else "in all"
         )
         yield Fact("Evaluation cost", spent(evaluation.known, unit), unknown)
-
-
-def _tasks(row: Row) -> str:
-    parts = []
-    for noun, metric in (("new", row.metrics.fg), ("old", row.metrics.br)):
-        if metric.n_tasks:
-            families = metric.n_families != metric.n_tasks
-            extra = f" in {count(metric.n_families, 'family', 'families')}" if families else ""
-            parts.append(f"{metric.n_tasks:,} {noun}{extra}")
-    return ", ".join(parts) or "none"
 
 
 def _attempts(fg: Estimate) -> str:
@@ -292,7 +286,7 @@ def _said(row: Row, metric: str) -> str | None:
     if verdict.word in _SAID:
         return _SAID[verdict.word].format(points(abs(verdict.value or 0.0), sign=False))
     text = f"{_OPEN[metric]}: {'inconclusive' if verdict.word else 'no verdict'}"
-    lost = claimed_losses(estimate)
-    if lost is not None and lost.gate != "verdict" and lost.low is not None:
+    lost = uncovered(estimate)
+    if lost is not None and lost.low is not None:
         text += f", between {points(lost.low)} and {points(lost.high)} points"
     return text

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sipbench.errors import RecordError
 from sipbench.protocol.summary import Row
 from sipbench.protocol.vocabulary import PathType, Split
-from sipbench.report.estimates import bounds, claimed_losses
+from sipbench.report.estimates import bounds, uncovered
 from sipbench.report.metrics import metric_cell
 from sipbench.report.reading import Study
 from sipbench.report.tabular import Cell, Table, cell
@@ -223,10 +223,10 @@ def _headline(row: Row, name: str) -> Cell:
     """What is claimed; with too few attempts for a verdict also, or only, what it lies between."""
     estimate = row.metrics.fg if name == "fg" else row.metrics.br
     value, ends = headline(estimate)
-    lost = claimed_losses(estimate)
+    lost = uncovered(estimate)
     basis = f"against {clean(row.control)}" if row.control is not None else "own change"
     between: tuple[str, ...] = ()
-    if lost is not None and lost.gate != "verdict":
+    if lost is not None:
         between = (f"bounds {bounds(name, lost, in_points=True)}",)
     if value is None:
         return Cell((*between, basis)) if between else Cell((NOTHING,))

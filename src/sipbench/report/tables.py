@@ -16,6 +16,7 @@ from sipbench.report.estimates import (
     in_its_form,
     losses,
     missing_reasons,
+    task_counts,
 )
 from sipbench.report.verdict import verdict_lines
 from sipbench.report.words import LABELS, amount, clean, count, delay_words, percent, plain, row_names, share
@@ -128,7 +129,7 @@ def _lines(summary: Summary, rows: Sequence[Row]) -> Iterator[tuple[str, list[st
     yield from _judged(summary, rows)
     if any(row.delay is not None for row in summary.rows):
         yield "T1 to T2", [delay_words(row.delay) or _DASH for row in rows]
-    yield "tasks", [_tasks(row) for row in rows]
+    yield "tasks", ["\n".join(task_counts(row, "held-out", "replay")) or _DASH for row in rows]
     yield "repeats", [str(row.repeats) for row in rows]
     yield "counted", [_coverage(row) for row in rows]
     if summary.settings.cost_unit:
@@ -159,16 +160,6 @@ def _judged(summary: Summary, rows: Sequence[Row]) -> Iterator[tuple[str, list[s
     if any(effect is not None and effect.effect is not None for effect in effects.values()):
         sizes = [effect.effect if (effect := effects[id(row)]) else None for row in rows]
         yield "FG detectable", [_DASH if size is None else f"{size:.3f}" for size in sizes]
-
-
-def _tasks(row: Row) -> str:
-    parts = []
-    for noun, metric in (("held-out", row.metrics.fg), ("replay", row.metrics.br)):
-        if metric.n_tasks:
-            clustered = metric.n_families != metric.n_tasks
-            families = f" ({count(metric.n_families, 'family', 'families')})" if clustered else ""
-            parts.append(f"{metric.n_tasks} {noun}{families}")
-    return "\n".join(parts) or _DASH
 
 
 def _coverage(row: Row) -> str:

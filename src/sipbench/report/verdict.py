@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sipbench.protocol.summary import Estimate, Row, Summary, Verdict
 from sipbench.protocol.vocabulary import PathType
-from sipbench.report.estimates import bounded, claimed_losses
+from sipbench.report.estimates import bounded, uncovered
 from sipbench.report.words import amount, count, percent, plain, points, share, spent
 
 __all__ = ["verdict_lines"]
@@ -75,10 +75,10 @@ def _found(verdict: Verdict, estimate: Estimate) -> str:
     """What is claimed: a number with its interval, or where too few attempts count what it lies between."""
     control = estimate.adjusted.control if verdict.basis == "adjusted" and estimate.adjusted else None
     other = f"against '{control}', which learned nothing" if control is not None else "against itself before"
-    lost = claimed_losses(estimate)
+    lost = uncovered(estimate)
     if verdict.value is None:
         return "nothing can be computed"
-    if lost is not None and lost.gate != "verdict":
+    if lost is not None:
         return plain(bounded(lost, other))
     interval, value = verdict.interval, plain(f"{points(verdict.value)} points")
     if interval is None:

@@ -16,7 +16,7 @@ from sipbench.stats._arrays import Floats, Ints
 from sipbench.stats.adjusted import Subject, merged_families
 from sipbench.stats.contrasts import MethodMean, TaskMeans, cluster_labels, linear_contrast, method_scope
 from sipbench.stats.means import ArmTable, CellKey
-from sipbench.stats.missing import Policy, Sensitivity, Tally, least_coverage
+from sipbench.stats.missing import Policy, Sensitivity, Tally, least_coverage, under_every_policy
 
 __all__ = ["method_sensitivity"]
 
@@ -66,14 +66,7 @@ def method_sensitivity(
         ]
         return _mean([column for column in columns if column], less, families, alpha)
 
-    return Sensitivity(
-        under(Policy.COMPLETE_CASE, Policy.COMPLETE_CASE),
-        primary,
-        under(Policy.ERRORS_AS_0, Policy.ERRORS_AS_0),
-        under(Policy.LOW, Policy.HIGH),
-        under(Policy.HIGH, Policy.LOW),
-        coverage,
-    )
+    return under_every_policy(under, primary, coverage)
 
 
 def _mean(

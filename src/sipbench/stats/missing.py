@@ -14,7 +14,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -253,13 +253,28 @@ def sensitivity(
     primary = under(Policy.PRIMARY, Policy.PRIMARY, test=test)
     if all(np.array_equal(cell.graded, cell.planned) for cell in (*plus, *minus)):
         return Sensitivity(primary, primary, primary, primary, primary, least)
+    return under_every_policy(under, primary, least)
+
+
+def under_every_policy(
+    under: Callable[[Policy, Policy], Contrast | MethodMean],
+    primary: Contrast | MethodMean,
+    coverage: float | None,
+) -> Sensitivity:
+    """A contrast under every policy; at the bounds what is subtracted stands at the other end.
+
+    Args:
+        under: The contrast, by the policy of what adds and of what subtracts.
+        primary: The primary estimate.
+        coverage: The least coverage of its cells.
+    """
     return Sensitivity(
         under(Policy.COMPLETE_CASE, Policy.COMPLETE_CASE),
         primary,
         under(Policy.ERRORS_AS_0, Policy.ERRORS_AS_0),
         under(Policy.LOW, Policy.HIGH),
         under(Policy.HIGH, Policy.LOW),
-        least,
+        coverage,
     )
 
 

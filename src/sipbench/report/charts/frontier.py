@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sipbench.protocol.vocabulary import PathType
 from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart
 from sipbench.report.charts.theme import AXIS, INK, MUTED, Drawing, altair
+from sipbench.report.estimates import open_interval, uncovered, uncovered_note
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, headline, interval, points, spent
 from sipbench.stats.frontier import pareto_front
@@ -60,13 +62,21 @@ def frontier_chart(study: Study) -> Chart:
         records=tuple(records),
         draw=(lambda: _draw(study, records[:MOST_ARMS], front)) if records else None,
         empty=empty,
-        notes=tuple(f"Not drawn, cost or gain unknown: {text}." for text in unknown) if unit else (),
+        notes=tuple(_notes(study, records, unknown)) if unit else (),
     )
+
+
+def _notes(study: Study, records: Sequence[Mapping[str, Any]], unknown: Sequence[str]) -> Iterator[str]:
+    yield from (f"Not drawn, cost or gain unknown: {text}." for text in unknown)
+    drawn = {record["arm"] for record in records}
+    rows = zip(study.names, study.summary.rows, strict=True)
+    yield from uncovered_note([name for name, row in rows if name in drawn and uncovered(row.metrics.fg)])
 
 
 def _record(study: Study, at: int) -> dict[str, Any]:
     row = study.summary.rows[at]
-    value, ends = headline(row.metrics.fg)
+    value, _ = headline(row.metrics.fg)
+    low, high = open_interval(row.metrics.fg)
     price = row.gain_and_cost.cost_interval if row.gain_and_cost is not None else None
     cost = row.learning_cost.value if row.learning_cost is not None else None
     return {
@@ -75,8 +85,8 @@ def _record(study: Study, at: int) -> dict[str, Any]:
         "cost_low": price.low if price else None,
         "cost_high": price.high if price else None,
         "gain": value,
-        "gain_low": ends.low if ends else None,
-        "gain_high": ends.high if ends else None,
+        "gain_low": low,
+        "gain_high": high,
     }
 
 

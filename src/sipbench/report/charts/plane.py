@@ -9,6 +9,7 @@ from sipbench.protocol.vocabulary import PathType
 from sipbench.report.charts.arms import arm_looks
 from sipbench.report.charts.base import Chart
 from sipbench.report.charts.theme import AXIS, CONTROL, INK, MUTED, Drawing, altair
+from sipbench.report.estimates import open_interval, uncovered, uncovered_note
 from sipbench.report.reading import Study
 from sipbench.report.words import clean, count, headline, interval, points
 
@@ -83,21 +84,24 @@ def _notes(study: Study, shown: Sequence[int]) -> list[str]:
         and study.summary.rows[at].path_type is not PathType.ORACLE
         and not _is_control(study, at)
     ]
-    return [f"Not drawn, since FG or BR is unknown: {', '.join(left)}."] if left else []
+    found = [f"Not drawn, since FG or BR is unknown: {', '.join(left)}."] if left else []
+    rows = [(study.names[at], study.summary.rows[at].metrics) for at in shown]
+    return [*found, *uncovered_note([name for name, of in rows if uncovered(of.fg) or uncovered(of.br)])]
 
 
 def _record(study: Study, at: int) -> dict[str, Any]:
     row = study.summary.rows[at]
-    (fg, gain), (br, kept) = headline(row.metrics.fg), headline(row.metrics.br)
+    (fg, _), (br, _) = headline(row.metrics.fg), headline(row.metrics.br)
+    gain, kept = open_interval(row.metrics.fg), open_interval(row.metrics.br)
     return {
         "arm": study.names[at],
         "against": clean(row.control) if row.control else None,
         "fg": fg,
-        "fg_low": gain.low if gain else None,
-        "fg_high": gain.high if gain else None,
+        "fg_low": gain[0],
+        "fg_high": gain[1],
         "br": br,
-        "br_low": kept.low if kept else None,
-        "br_high": kept.high if kept else None,
+        "br_low": kept[0],
+        "br_high": kept[1],
     }
 
 
