@@ -34,8 +34,8 @@ from sipbench.study.executors.base import (
 )
 from sipbench.study.load import load_study
 from sipbench.study.progress import Progress
-from sipbench.study.runner import run_session
-from sipbench.study.session import take_up
+from sipbench.study.runner import Ended, run_session
+from sipbench.study.session import Session, take_up
 from tests.study.trial import Trial
 
 TIMES = Times("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z", 0.0)
@@ -307,6 +307,36 @@ class Till(Executor):
         raise NotImplementedError
 
 
+def tilled(
+    costs: Sequence[tuple[float, bool, int]], cap: float, pause_seconds: float = 0.0, **fields: Any
+) -> tuple[Session, Ended]:
+    """A study of T0 whose attempts and tries cost what is listed, over and over."""
+    Till.costs, Till.cap = costs, cap
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Trial(Path(folder)).write(phases=["T0"], caps={"usd": cap}, **fields)
+        directory = StudyDirectory(trial.out)
+        design = resolve(load_study(trial.file))
+        with directory.held(b""):
+            session = take_up(directory, design)
+            work = run_session(session, Till, Progress(), pause_seconds=pause_seconds)
+            return session, asyncio.run(work)
+
+
+def test_a_try_that_waits_for_its_turn_is_not_made_once_another_reached_the_cap(plugins: None) -> None:
+    # The first fails and pauses; meanwhile the second reaches the cap, and nothing else could be started.
+    session, ended = tilled(
+        [(0.4, True, 0), (1.0, False, 1)],
+        cap=1,
+        pause_seconds=0.2,
+        benchmark={"heldout": 2, "replay": 0},
+        splits={"sizes": {"replay": 0}},
+        concurrency=2,
+    )
+    assert Till.spent == [0.4, 1.0]
+    assert len(session.done) == 1
+    assert ended.stopped == "caps.usd: 1.40 USD of 1.00 USD are spent; raise it to go on"
+
+
 @given(
     costs=st.lists(
         st.tuples(st.integers(0, 300).map(lambda cents: cents / 100), st.booleans(), st.integers(0, 4)),
@@ -320,16 +350,8 @@ class Till(Executor):
 def test_what_is_spent_exceeds_the_cap_by_no_more_than_what_was_under_way(
     plugins: None, costs: list[tuple[float, bool, int]], cap: float, concurrency: int
 ) -> None:
-    Till.costs, Till.cap = costs, cap
-    with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder)).write(
-            benchmark={"heldout": 9, "replay": 3}, phases=["T0"], caps={"usd": cap}, concurrency=concurrency
-        )
-        directory = StudyDirectory(trial.out)
-        design = resolve(load_study(trial.file))
-        with directory.held(b""):
-            session = take_up(directory, design)
-            ended = asyncio.run(run_session(session, Till, Progress(), pause_seconds=0.0))
+    fields = {"benchmark": {"heldout": 9, "replay": 3}, "concurrency": concurrency}
+    session, ended = tilled(costs, cap, **fields)
     total = sum(map(Decimal, map(str, Till.spent)))
     assert session.spending.known["usd"] == total
     if Till.under_way is None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking", "Yes"]
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Go on without asking, whatever it costs.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask before anything is spent; caps still hold.")
+]
 
 _YES = frozenset({"y", "yes"})
 

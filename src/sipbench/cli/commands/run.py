@@ -46,6 +46,8 @@ def run_command(
 ) -> None:
     """Run a study, or what is left of it, and print the comparison table.
 
+    Says what it will take, and asks before it spends more than the study file lets pass.
+
     Where T2 has a delay, it says when T2 is due and ends; the same command goes on then. It never waits.
 
     Exits with 0 when all is done, 1 when attempts are missing or T2 is not due, 130 when interrupted.
