@@ -11,6 +11,7 @@ from sipbench.protocol.manifest import Preregistered, replay_list_digest
 from sipbench.protocol.records import RunRecord
 from sipbench.protocol.settings import AnalysisSettings, StudyContext
 from sipbench.protocol.summary import Summary, parse_summary
+from sipbench.report.estimates import bounds
 from sipbench.stats.contrasts import method_scope
 from sipbench.stats.intervals import clustered_t
 from sipbench.stats.power import detectable
@@ -356,3 +357,21 @@ def test_a_summary_of_the_first_version_is_still_read() -> None:
                 del part[key]
     old = parse_summary(json.dumps(document).encode())
     assert old.rows[0].metrics.fg.verdict is None
+
+
+def test_a_summary_from_before_the_bounds_of_methods_is_still_read_and_shown() -> None:
+    records = [*attempts("learner", gains(0.2), repeats=2), *frozen(repeats=2)]
+    document = study(records).document()
+    document["schema_version"] = "1.1.0"
+    for item in document["rows"]:
+        for metric in item["metrics"].values():
+            if metric["lost"] is not None:
+                del metric["lost"]["reason"], metric["lost"]["sharp"]
+            if metric["method"] is not None:
+                del metric["method"]["lost"]
+    (old,) = (item for item in parse_summary(json.dumps(document).encode()).rows if item.arm == "learner")
+    assert old.metrics.fg.lost is not None
+    assert old.metrics.fg.lost.sharp is None
+    assert old.metrics.fg.method is not None
+    assert old.metrics.fg.method.lost is None
+    assert bounds("fg", old.metrics.fg.lost) == bounds("fg", row(study(records), "learner").metrics.fg.lost)

@@ -22,6 +22,7 @@ The report:
 ``markdown`` ``latex`` ``values``    the same as Markdown, LaTeX, and CSV of every plotted value
 ``leaderboard``    arms of several studies of the same tasks
 ``server``         the page, served while a study runs
+``estimates``      what is shown of an estimate, its bounds, and why it is missing; also on a terminal
 ``words`` ``tabular``                numbers, names and tables as all of these write them
 =================  =====================================================================
 """
