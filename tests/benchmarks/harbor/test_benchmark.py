@@ -308,6 +308,35 @@ def test_a_study_measures_what_shipped_skills_are_worth(engine: Engine) -> None:
     assert "telemetry" not in told.lower()
 
 
+def capped(engine: Engine, usd: float) -> tuple[int, str, int]:
+    """The study with a cap on money: how it ends, what it says, how many attempts it has."""
+    text = (engine.root / "study.yaml").read_text(encoding="utf-8").split("caps:")[0]
+    write(engine.root / "study.yaml", f"{text}caps: {{usd: {usd}}}\n")
+    run = sip("run", "study.yaml", "--out", "out", "--concurrency", "1", cwd=engine.root, TEST_AWAKE="1")
+    said, _ = run.communicate(timeout=300)
+    return run.returncode, said, len(list(read_records(engine.root / "out" / "runs.jsonl")))
+
+
+def test_a_study_ends_at_what_it_may_cost_and_goes_on_when_it_may_cost_more(engine: Engine) -> None:
+    make_study(engine, "Sleeps")  # awake, it reports half a dollar
+    code, said, made = capped(engine, 1)
+    assert (code, made) == (1, 2), said
+    assert "stopped: caps.usd: 1.00 USD of 1.00 USD are spent; raise it to go on" in said
+    # Bringing skills costs the study nothing, though nobody knows what writing them cost.
+    code, said, made = capped(engine, 9)
+    assert (code, made) == (0, 8), said
+    (line,) = [line for line in said.splitlines() if line.startswith("Expected: ")]
+    assert line.startswith("Expected: 6 attempts, ")
+    assert line.endswith(", about 3.00 USD")
+
+
+def test_an_agent_that_does_not_say_what_it_cost_stops_a_study_with_a_cap(engine: Engine) -> None:
+    make_study(engine, "Skillful")
+    code, said, made = capped(engine, 9)
+    assert (code, made) == (1, 1), said
+    assert "stopped: caps.usd: what 1 attempts, tries or adaptations cost is unknown" in said
+
+
 def test_a_runner_that_is_killed_leaves_nothing_running_and_its_study_goes_on(engine: Engine) -> None:
     make_study(engine, "Sleeps")
     run = sip("run", "study.yaml", "--out", "out", cwd=engine.root)
