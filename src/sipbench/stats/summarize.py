@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,17 @@ def known_families(context: StudyContext) -> dict[str, str]:
     return {task.id: task.family for _, task in entries if task.family is not None}
 
 
-def _provenance(table: RunTable) -> Provenance:
+@cache
+def _version() -> str:
     from importlib.metadata import version
 
+    return version("sipbench")
+
+
+def _provenance(table: RunTable) -> Provenance:
     return Provenance(
         generated_at=timestamp(),
-        sipbench_version=version("sipbench"),
+        sipbench_version=_version(),
         trusted=table.trusted,
         sources=table.sources,
     )

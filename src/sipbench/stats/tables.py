@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import batched
 from operator import attrgetter
 from pathlib import Path
@@ -124,6 +125,7 @@ def table_of(records: Iterable[RunRecord], cost_field: str | None) -> RunTable:
     return RunTable(frame)
 
 
+@cache
 def _empty(cost_field: str | None) -> pl.DataFrame:
     return _frame_of((), cost_field)
 
