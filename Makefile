@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 # The parts that need engines; they have an environment of their own, so that `make demo` stays light.
-ENGINES := cards,harbor,judge,mcp,mcp-clients,report,skill-loaders,skills,splits
+ENGINES := cards,harbor,judge,mcp,mcp-clients,report,rewardkit,skill-loaders,skills,splits
 ENGINE_TESTS := $(wildcard tests/cards tests/export tests/sandbox tests/benchmarks/harbor tests/importers/harbor \
 	tests/adaptation tests/cli tests/examples tests/skills)
 

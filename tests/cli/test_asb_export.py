@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,51 @@ def one_line(ended: Ended) -> str:
     assert "Traceback" not in ended.err
     assert ended.err.count("\n") == 1
     return ended.err
+
+
+# --- the agent's network
+
+
+NETWORKS = [
+    (["--agent-network", "public"], "public", None, "1.0.1"),
+    (["--agent-network", "no-network"], "no-network", None, "2.0.0"),
+    (["--agent-host", "api.example.com"], "allowlist", ["api.example.com"], "3.0.0"),
+    (["--agent-host", "*.b.org", "--agent-host", "b.org"], "allowlist", ["*.b.org", "b.org"], "4.0.0"),
+]
+
+
+def test_what_an_agent_may_reach_can_be_said_and_is_another_environment(tmp_path: Path) -> None:
+    one = made(tmp_path)
+    asb("export-workflow", *given(one))
+    (path,) = (one.root / "out" / "tasks").glob("*/task.toml")
+    assert "network_mode" not in tomllib.loads(path.read_text(encoding="utf-8"))["environment"]
+    for options, mode, hosts, version in NETWORKS:
+        ended = asb("export-workflow", *given(one), *options)
+        assert ended.code == 0, ended.err
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+        assert document["verifier"]["environment"]["network_mode"] == "no-network"
+        found = document["environment"]
+        assert (found["network_mode"], found.get("allowed_hosts")) == (mode, hosts)
+        assert document["task"]["version"] == version
+        harbor = pytest.importorskip("harbor.models.task.config", reason="the extra 'harbor' is missing")
+        assert harbor.TaskConfig.model_validate_toml(text).environment.network_mode.value == mode
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--agent-network", "some"], "--agent-network 'some': expected public or no-network"),
+        (["--agent-network", "public", "--agent-host", "a.org"], "exclude each other"),
+        (["--agent-host", "http://a.org"], "--agent-host 'http://a.org': expected a name"),
+        (["--agent-host", "a.org\nb"], "expected a name"),
+    ],
+)
+def test_another_network_is_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+    one = made(tmp_path)
+    ended = asb("export-workflow", one.card.path, "-o", tmp_path / "other", *options)
+    assert ended.code == 2
+    assert said in one_line(ended)
 
 
 # --- leaks

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from sipbench.cards.checks.run import Plan
 from sipbench.cards.load import LoadedCard
 
-__all__ = ["Blocks", "Built", "File", "Format", "Job", "Part", "Todo", "Trees"]
+__all__ = ["Blocks", "Built", "File", "Format", "Job", "Network", "Part", "Todo", "Trees"]
 
 type Blocks = Literal["load", "grade", "quality"]
 """What an open item stops: the target's loader, its grading, or only a good task."""
@@ -76,6 +76,19 @@ class Trees:
     former: Mapping[str, File] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What an agent may reach from its environment; the verifier reaches nothing.
+
+    Attributes:
+        mode: ``public``: everything; ``no-network``: nothing; ``allowlist``: ``hosts``.
+        hosts: Names of hosts, only with ``allowlist``.
+    """
+
+    mode: Literal["public", "no-network", "allowlist"] = "public"
+    hosts: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Job:
     """One card and everything that an export of it needs.
@@ -89,6 +102,7 @@ class Job:
         org: Organisation in task names.
         authors: Names of the task's authors.
         strict: Whether the target's stricter conditions apply.
+        network: What the agent may reach; None: the target's default.
     """
 
     card: LoadedCard
@@ -99,6 +113,7 @@ class Job:
     org: str = "asb"
     authors: tuple[str, ...] = ()
     strict: bool = False
+    network: Network | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,8 @@ class Built:
         todos: What the author owes.
         draft: Why this cannot be graded yet; None if it can.
         reference_sources: For each check with a reference value, where the value comes from.
+        settings: What counts like a file of that path when versions are compared, though it stands in
+            another one.
     """
 
     files: Mapping[str, File]
@@ -118,6 +135,7 @@ class Built:
     todos: tuple[Todo, ...] = ()
     draft: str | None = None
     reference_sources: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, File] = field(default_factory=dict)
 
 
 class Format(ABC):

@@ -14,7 +14,7 @@ from sipbench.cards.keys import safe_name
 from sipbench.cards.leaks.guard import Guard, GuardReport, check_allowed
 from sipbench.cards.load import LoadedCard
 from sipbench.errors import CardError
-from sipbench.export.base import Built, File, Format, Job
+from sipbench.export.base import Built, File, Format, Job, Network
 from sipbench.export.given import Given, oracle_outputs, trees_of
 from sipbench.export.index import INDEX, Index, Record, Release, next_version, read_index, write_index
 from sipbench.export.trees import digests, found, remove_made, staged
@@ -39,6 +39,7 @@ class Request:
     org: str = "asb"
     authors: tuple[str, ...] = ()
     strict: bool = False
+    network: Network | None = None
     allowed: Mapping[str, str] = field(default_factory=dict)
     force: bool = False
 
@@ -166,6 +167,7 @@ class _Exporter:
             org=request.org,
             authors=request.authors,
             strict=request.strict,
+            network=request.network,
         )
         built = self._format.build(job)
         visible = {path: file.data for path, file in built.files.items() if path in built.visible}
@@ -173,7 +175,7 @@ class _Exporter:
 
     def _put(self, card: LoadedCard, built: Built, report: GuardReport) -> Outcome:
         name, former = safe_name(card.key), self.records.get(safe_name(card.key))
-        content = digests(built.files)
+        content = digests({**built.files, **built.settings})
         release: Release | None = None
         version = DRAFT_VERSION
         releases = former.releases if former else ()

@@ -376,7 +376,7 @@ def test_the_same_checks_stand_there_as_rewardkit_criteria(tmp_path: Path) -> No
 @pytest.mark.parametrize(("content", "reward"), [(RIGHT, 1.0), ("", 0.25), (None, 0.0)])
 def test_rewardkit_gives_the_same_verdicts(tmp_path: Path, content: str | None, reward: float) -> None:
     """Two files weigh the same: of an empty output, one of two criteria and none of three assertions hold."""
-    pytest.importorskip("rewardkit", reason="harbor-rewardkit is not installed")
+    pytest.importorskip("rewardkit", reason="rewardkit (extra 'rewardkit') is not installed")
     one = exported(tmp_path)
     workspace = tmp_path / "app"
     (workspace / "output").mkdir(parents=True)

@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from sipbench.cards.load import LoadedCard
+    from sipbench.export.base import Network
     from sipbench.export.driver import Exported, Outcome
 
 
@@ -44,6 +45,14 @@ def export_workflow(
     tb_science: Annotated[
         bool, typer.Option("--tb-science", help="Apply the conditions of Terminal-Bench-Science.")
     ] = False,
+    agent_network: Annotated[
+        str | None,
+        typer.Option(metavar="MODE", help="What the agent may reach: public (the default) or no-network."),
+    ] = None,
+    agent_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="The agent may reach only this host; may be repeated."),
+    ] = None,
     allow_leak: Annotated[
         list[str] | None,
         typer.Option(metavar="ID=REASON", help="Let a leak go, and write the reason down; may be repeated."),
@@ -73,6 +82,7 @@ def export_workflow(
         org=_org(org),
         authors=tuple(_author(name) for name in author or []),
         strict=tb_science,
+        network=_network(agent_network, agent_host or []),
         allowed=parse_allowed(allow_leak or []),
         force=force,
     )
@@ -84,6 +94,26 @@ def export_workflow(
         _print(exported, broken)
     if exported.counts["blocked"] or broken:
         raise typer.Exit(1)
+
+
+def _network(mode: str | None, hosts: list[str]) -> Network | None:
+    import re
+
+    from sipbench.errors import ConfigError
+    from sipbench.export.base import Network
+
+    if hosts and mode is not None:
+        raise ConfigError("--agent-network and --agent-host exclude each other; drop one")
+    for host in hosts:
+        if len(host) > 253 or not re.fullmatch(r"(?:\*\.)?[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", host):
+            raise ConfigError(f"--agent-host {host[:64]!r}: expected a name such as api.example.com")
+    match mode:
+        case None:
+            return Network("allowlist", tuple(dict.fromkeys(hosts))) if hosts else None
+        case "public" | "no-network":
+            return Network(mode)
+        case _:
+            raise ConfigError(f"--agent-network {mode[:64]!r}: expected public or no-network")
 
 
 def _org(name: str) -> str:

@@ -50,7 +50,7 @@ class HarborFormat(Format):
             **todo_files(job, todos, self.name, self.upstream),
         }
         visible = frozenset(path for path in files if not path.startswith(_HIDDEN))
-        return Built(files, visible, tuple(todos), draft)
+        return Built(files, visible, tuple(todos), draft, settings=_settings(job))
 
     def part(self, path: str) -> Part:
         """Instruction, environment and data: running again; tests: grading again; the rest: neither."""
@@ -68,6 +68,14 @@ class HarborFormat(Format):
         provenance["allowed_leaks"] = list(allowed)
         written = json.dumps(provenance, indent=2, ensure_ascii=False) + "\n"
         return {**files, "task.toml": File.text(text), PROVENANCE: File.text(written)}
+
+
+def _settings(job: Job) -> dict[str, File]:
+    """Another network is another environment, though ``task.toml`` is what says it."""
+    network = job.network
+    if network is None or network.mode == "public":
+        return {}
+    return {"environment/network": File.text(" ".join((network.mode, *network.hosts)))}
 
 
 def _draft(job: Job, todos: Sequence[Todo]) -> str | None:

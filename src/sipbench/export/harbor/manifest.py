@@ -63,6 +63,10 @@ def manifest(job: Job, environment: Environment) -> str:
     }
     document["agent"] = {"timeout_sec": timeout}
     document["environment"] = {"build_timeout_sec": 1_800.0, "cpus": cpus, "memory_mb": memory}
+    if job.network is not None:
+        document["environment"]["network_mode"] = job.network.mode
+        if job.network.hosts:
+            document["environment"]["allowed_hosts"] = list(job.network.hosts)
     if environment.has_skills:
         document["environment"]["skills_dir"] = SKILLS
     return toml(document)
