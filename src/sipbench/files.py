@@ -21,6 +21,7 @@ from sipbench.errors import SipbenchError
 __all__ = [
     "NoFileError",
     "TooLargeError",
+    "here",
     "kind_of_mode",
     "open_file",
     "os_errors_as",
@@ -128,6 +129,14 @@ def os_errors_as(kind: type[SipbenchError]) -> Iterator[None]:
         raise
     except OSError as error:
         raise kind(told(error)) from error
+
+
+def here() -> Path:
+    """The working directory; the root where it was removed, since it is in no other folder then."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path("/")
 
 
 def takes_replacement(path: Path) -> bool:

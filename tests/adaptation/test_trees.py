@@ -141,6 +141,18 @@ def test_a_folder_that_locks_itself_is_removed_and_nothing_else(source: Path, te
     assert (source / "a" / "b" / "x.txt").exists()
 
 
+def test_it_is_removed_though_the_caller_s_own_folder_is_gone(
+    temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with scratch_folder("trial-") as folder:
+        (folder / "file").write_bytes(b"")
+    assert not folder.exists()
+
+
 def test_a_folder_that_the_caller_stands_in_is_left(
     monkeypatch: pytest.MonkeyPatch, temporary: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -103,3 +103,31 @@ def test_a_name_that_is_not_utf8_is_one_clear_line(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).write_text("x")
     with pytest.raises(SipbenchError, match="not valid UTF-8"):
         tree_digest(tmp_path)
+
+
+@pytest.mark.parametrize("closed", [".", "inner"])
+def test_a_folder_that_cannot_be_read_is_refused_and_not_left_out(tmp_path: Path, closed: str) -> None:
+    tree = tmp_path / "tree"
+    (tree / "inner").mkdir(parents=True)
+    (tree / "inner" / "file").write_bytes(b"changed by nobody, or by somebody")
+    # As somebody without rights, whoever runs the tests.
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from sipbench.errors import SipbenchError\n"
+        "from sipbench.protocol.digests import tree_digest\n"
+        "os.chdir(sys.argv[1])\n"
+        "os.chmod(sys.argv[2], 0)\n"
+        "if os.geteuid() == 0:\n"
+        "    os.setresuid(65534, 65534, 65534)\n"
+        "try:\n"
+        "    print('digest', tree_digest(Path('.')))\n"
+        "except SipbenchError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tree), closed], capture_output=True, text=True, check=False
+    )
+    (tree / closed).chmod(0o700)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"{closed}: cannot be read: Permission denied\n")

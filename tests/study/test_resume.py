@@ -145,6 +145,7 @@ def test_a_failed_adaptation_leaves_its_attempts_undone_and_the_next_run_tries_i
         ("die", "the worker process was killed by SIGKILL"),
         ("link", "a symbolic link cannot be part of a digest"),
         ("nan", "its outcome cannot be recorded"),
+        ("long", "its outcome cannot be recorded: its line would be longer than 16777216 bytes"),
     ],
 )
 def test_an_adaptation_that_fails_in_any_way_ends_its_arm_only(trial: Trial, does: str, said: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from sipbench.errors import AdaptationError
+from sipbench.files import here
 
 __all__ = ["Bounds", "copy_tree", "remove_tree", "scratch_folder"]
 
@@ -150,13 +151,6 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
             _log.warning("%s cannot be removed: %s", folder, error.strerror or error)
 
 
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # the caller's own folder was removed: it is in no other
-        return Path("/")
-
-
 def remove_tree(folder: Path) -> None:
     """Remove ``folder``, however deep it is and whatever modes its folders have.
 
@@ -165,7 +159,7 @@ def remove_tree(folder: Path) -> None:
 
     Only for a folder that was made here: nothing that the caller stands in is removed.
     """
-    if not folder.is_absolute() or _here().is_relative_to(folder):
+    if not folder.is_absolute() or here().is_relative_to(folder):
         raise OSError(f"{folder} is in use")
     moved = 0
     folder.chmod(0o700)

@@ -113,6 +113,18 @@ def test_what_stands_in_its_place_is_left_alone(tmp_path: Path) -> None:
     assert (other / "precious").read_text() == "x"
 
 
+def test_it_is_gone_though_the_current_folder_is_gone_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with made_folder(tmp_path, "own-") as folder:
+        (folder / "file").write_bytes(b"")
+    assert not folder.exists()
+
+
 def test_the_current_folder_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with made_folder(tmp_path, ".task-") as folder:
         write(folder / "x", "x")

@@ -270,6 +270,8 @@ class TrialLearner(Adaptation):
                 (request.state / "link").symlink_to("/etc/passwd")
             case "nan":
                 return AdaptationOutcome(metadata={"x": float("nan")})
+            case "long":
+                return AdaptationOutcome(metadata={"x": "y" * 17 * 1024 * 1024})
         (request.state / "learned.json").write_text(json.dumps(learned))
         usage = Usage(tool_calls_total=3, token_total=0, cost_usd=self.options.usd)
         return AdaptationOutcome(usage, metadata={"shown": len(shown)})

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sipbench.errors import EngineError
-from sipbench.files import TooLargeError, read_file
+from sipbench.files import TooLargeError, here, read_file
 from sipbench.protocol.digests import file_digest, json_digest
 
 __all__ = [
@@ -165,7 +165,7 @@ def _remove(folder: Path, made: os.stat_result) -> None:
     except FileNotFoundError:
         return
     same = (found.st_dev, found.st_ino) == (made.st_dev, made.st_ino) and stat.S_ISDIR(found.st_mode)
-    if not same or not folder.is_absolute() or Path.cwd().is_relative_to(folder):
+    if not same or not folder.is_absolute() or here().is_relative_to(folder):
         _log.warning("%s is not the folder that was made there; it is left alone", folder)
         return
     shutil.rmtree(folder, ignore_errors=True)
