@@ -268,6 +268,20 @@ class TestServed:
         with pytest.raises(SkillError):
             served.read(uri)
 
+    @pytest.mark.parametrize("exchanged", ["lake-depth", "lake-depth/inner", "lake-volume"])
+    def test_a_skill_exchanged_for_a_link_leads_nowhere(
+        self, folder: Path, tmp_path: Path, exchanged: str
+    ) -> None:
+        served = ServedSkills(folder)
+        uri = f"skill://{exchanged}/SKILL.md"
+        assert served.entry(uri) is not None
+        shutil.copytree(folder / exchanged, tmp_path / "outside")
+        shutil.move(folder / exchanged, tmp_path / "moved")
+        (folder / exchanged).symlink_to(tmp_path / "outside")
+        with pytest.raises(SkillError):
+            served.read(uri)
+        assert served.entry(uri, fresh=True) is None
+
     def test_what_is_left_out_is_said_why(self, folder: Path) -> None:
         served = ServedSkills(folder)
         assert len(served.uris()) == 3

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -190,7 +191,7 @@ class ServedSkills:
         for file in skill.report.files:
             known = skill.digests.get(file.parts)
             if known is None or known[0] != file.stamp:
-                data, info = read_inside(skill.folder, file.parts)
+                data, info = self._bytes(skill.folder, file.parts)
                 stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
                 known = (stamp, "sha256:" + hashlib.sha256(data).hexdigest(), len(data))
                 skill.digests[file.parts] = known
@@ -217,7 +218,11 @@ class ServedSkills:
         self.load()
         with self._lock:
             place = self._files.get(uri)
-        return None if place is None else read_inside(*place)[0]
+        return None if place is None else self._bytes(*place)[0]
+
+    def _bytes(self, folder: Path, parts: tuple[str, ...]) -> tuple[bytes, os.stat_result]:
+        # From the root on: the skill's own folder, or one above, may have been exchanged for a link too.
+        return read_inside(self.root, (*folder.relative_to(self.root).parts, *parts))
 
     def owner(self, uri: str) -> str | None:
         """The address of the skill that a file belongs to, the innermost; None where there is none."""
