@@ -69,9 +69,9 @@ class Asking:
             sys.stderr.write("".join(f"{printable(line)}\n" for line in lines))
 
     def _answer(self) -> bool:
-        sys.stderr.write("Go on? [y/N] ")
-        sys.stderr.flush()
         try:
+            sys.stderr.write("Go on? [y/N] ")
+            sys.stderr.flush()
             # Not `input`: its prompt would go to stdout, where a document may be expected.
             return sys.stdin.readline().strip().lower() in _YES
         except KeyboardInterrupt:
