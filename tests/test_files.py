@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from sipbench.files import NoFileError, TooLargeError, open_file, read_file, takes_replacement
+from sipbench.cli.output import write_text
+from sipbench.files import (
+    NoFileError,
+    TooLargeError,
+    open_file,
+    read_file,
+    replace_file,
+    takes_replacement,
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +100,16 @@ def test_only_a_file_or_nothing_is_replaced(tmp_path: Path) -> None:
     assert takes_replacement(tmp_path / "file")
     assert not takes_replacement(Path("/dev/null"))
     assert not takes_replacement(made(tmp_path, "pipe"))
+
+
+def test_what_lies_where_a_file_is_prepared_takes_nothing_of_it(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"mine")
+    (tmp_path / ".new.partial").symlink_to(other)
+    replace_file(tmp_path / "new", b"text")
+    (tmp_path / ".said.partial").symlink_to(other)
+    write_text(tmp_path / "said", "text")
+    assert other.read_bytes() == b"mine"
+    for name in ("new", "said"):
+        assert not (tmp_path / name).is_symlink()
+        assert (tmp_path / name).read_bytes() == b"text"

@@ -26,6 +26,7 @@ __all__ = [
     "open_file",
     "os_errors_as",
     "read_file",
+    "replace_file",
     "takes_replacement",
     "told",
 ]
@@ -107,6 +108,23 @@ def read_file(path: Path, *, limit: int, follow: bool = True) -> bytes:
     if len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit} bytes", str(path))
     return data
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file with these bytes in the place of ``path``: as a whole or not at all.
+
+    Whatever lies where it is prepared (``.<name>.partial`` beside it) goes first: a link there, which
+    somebody may have left in a folder that was got from elsewhere, would lead the bytes to another file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(data)
+    partial.replace(path)
 
 
 def told(error: OSError) -> str:

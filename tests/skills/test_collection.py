@@ -157,6 +157,18 @@ class TestPins:
         with pytest.raises(SkillError, match="nothing is pinned"):
             verify(locate_one(collection(tmp_path)))
 
+    def test_links_that_somebody_left_where_pins_are_written_lead_to_no_other_file(
+        self, tmp_path: Path
+    ) -> None:
+        root = collection(tmp_path / "release")
+        other = tmp_path / "other"
+        other.write_text("mine", encoding="utf-8")
+        for name in (".collection.yaml.partial", ".pins.json.partial"):
+            (root / name).symlink_to(other)
+        pin_collection(locate_one(root))
+        assert other.read_text(encoding="utf-8") == "mine"
+        assert verify(locate_one(root)) == []
+
     def test_a_name_that_does_not_conform_cannot_be_pinned(self, tmp_path: Path) -> None:
         root = collection(tmp_path)
         skill(root / "leaves", "_router", text("router"))

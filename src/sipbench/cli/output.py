@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sipbench.errors import SipbenchError
-from sipbench.files import takes_replacement
+from sipbench.files import replace_file, takes_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,12 +53,10 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         SipbenchError: It cannot be written.
     """
-    partial = path.with_name(f".{path.name}.partial")
     try:
         if not takes_replacement(path):
             path.write_text(text, encoding="utf-8", newline="\n")
             return
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(path)
+        replace_file(path, text.encode("utf-8"))
     except OSError as error:
         raise SipbenchError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -14,6 +14,7 @@ from sipbench.cards.load import model_problems
 from sipbench.cards.model import Model, Text
 from sipbench.errors import CardError, RecordError
 from sipbench.export.base import Part
+from sipbench.files import replace_file
 from sipbench.protocol.versions import upgraded
 
 __all__ = [
@@ -101,10 +102,8 @@ def read_index(out: Path, format_: str) -> Index | None:
 def write_index(out: Path, index: Index) -> None:
     """Write the index as a whole or not at all."""
     text = json.dumps(index.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    partial = out / f".{INDEX}.partial"
     try:
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(out / INDEX)
+        replace_file(out / INDEX, text.encode("utf-8"))
     except OSError as error:
         raise CardError(f"{out / INDEX}: cannot be written: {error.strerror or error}") from None
 

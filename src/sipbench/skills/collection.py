@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from sipbench.cards.base import read_bytes, read_json, read_yaml, schema_problems
 from sipbench.errors import CardError, SkillError
+from sipbench.files import replace_file
 from sipbench.skills.export import dump_yaml, json_bytes
 from sipbench.skills.frontmatter import read_front_matter, split
 from sipbench.skills.layout import MANIFEST, TOOLS, Located
@@ -193,10 +194,8 @@ def _bytes(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_bytes(data)
-        partial.replace(path)
+        replace_file(path, data)
     except OSError as error:
         raise SkillError(f"{on_line(path)}: cannot be written: {error.strerror or error}") from None
 
