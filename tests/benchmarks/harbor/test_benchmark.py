@@ -214,10 +214,21 @@ def test_any_environment_of_harbor_can_be_named(engine: Engine) -> None:
     config = sandboxes.environment_config("bwrap", {"base": "root"}, {"A": "${HOME}"}, engine.root)
     assert config.kwargs == {"base": str(engine.root / "root")}
     assert config.env == {"A": os.environ["HOME"]}
-    with pytest.raises(ConfigError, match="sandbox: 'dokcer' is none of auto, bwrap"):
-        sandboxes.environment_config("dokcer", {}, {}, engine.root)
     with pytest.raises(ConfigError, match=r"environment: .*NOT_SET_ANYWHERE"):
         sandboxes.environment_config("bwrap", {}, {"A": "${NOT_SET_ANYWHERE}"}, engine.root)
+
+
+def test_a_sandbox_that_does_not_exist_is_refused_when_the_study_is_planned(engine: Engine) -> None:
+    make_task(engine.tasks / "t")
+    pytest.importorskip("harbor")
+    engine.options["sandbox"] = "dokcer"
+    with pytest.raises(ConfigError, match="sandbox: 'dokcer' is none of auto, bwrap"):
+        engine.benchmark()
+    engine.options |= {"sandbox": "bwrap", "sandbox_options": {"base": "root"}}
+    with pytest.raises(ConfigError, match=r"sandbox base .*/root is no folder"):
+        engine.benchmark()
+    (engine.root / "root").mkdir()
+    assert engine.benchmark().sandbox == "bwrap"
 
 
 @pytest.mark.parametrize("sandbox", ["docker", "nowhere:Class"])

@@ -60,7 +60,7 @@ class HarborBenchmark(Benchmark):
 
         Raises:
             MissingExtraError: Harbor is not installed.
-            ConfigError: A folder of ``python_path`` is not there.
+            ConfigError: A folder of ``python_path`` is not there, or there is no such sandbox.
         """
         # What `auto` stands for is recorded: with it, a study goes on also where Docker answers by now.
         options = options.model_copy(update={"sandbox": sandboxes.resolved(options.sandbox)})
@@ -72,6 +72,7 @@ class HarborBenchmark(Benchmark):
         low, high = options.reward_range
         self.normalization = f"The verifier's reward, linear from [{low:g}, {high:g}] to [0, 1]."
         self.sandbox = options.sandbox
+        sandboxes.check_choice(self.sandbox, options.sandbox_options, base)
         self.engine = f"harbor {harbor_version()}, {self.sandbox}"
         # An environment of another kind may come to another outcome: it is part of what an attempt is.
         key = f", reward {options.reward_key}" if options.reward_key else ""

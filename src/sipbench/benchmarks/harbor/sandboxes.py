@@ -13,7 +13,16 @@ from typing import Any
 from sipbench.benchmarks.harbor.engine import load_harbor
 from sipbench.errors import ConfigError, EngineError, MissingExtraError
 
-__all__ = ["AUTO", "BWRAP", "BWRAP_CLASS", "check_tasks", "environment_config", "preflight", "resolved"]
+__all__ = [
+    "AUTO",
+    "BWRAP",
+    "BWRAP_CLASS",
+    "check_choice",
+    "check_tasks",
+    "environment_config",
+    "preflight",
+    "resolved",
+]
 
 AUTO = "auto"
 BWRAP = "bwrap"
@@ -21,6 +30,7 @@ BWRAP_CLASS = "sipbench.sandbox.harbor_env:BwrapEnvironment"
 
 _PATIENCE_SECONDS = 10
 _SHOWN = 5
+_COMMON = ("docker", "podman")  # known without a look into Harbor, which takes a second to load
 _PATHS = ("base", "store")  # options of the bubblewrap sandbox that are relative to the study file
 
 _log = logging.getLogger(__name__)
@@ -44,22 +54,48 @@ def resolved(sandbox: str) -> str:
     return "docker" if _answers("docker") else BWRAP
 
 
+def check_choice(sandbox: str, options: Mapping[str, Any], base: Path) -> None:
+    """Refuse a name that no environment has, and a root file system that is not there.
+
+    Args:
+        sandbox: As :func:`resolved`.
+        options: The environment's own.
+        base: What paths in ``options`` are relative to.
+
+    Raises:
+        ConfigError: There is no such environment, or no such folder.
+    """
+    if sandbox == BWRAP:
+        root = options.get("base")
+        if isinstance(root, str) and not (base / root).is_dir():
+            raise ConfigError(f"sandbox base {base / root} is no folder; name a root file system")
+    elif ":" not in sandbox and sandbox not in _COMMON:
+        load_harbor()
+        from harbor import EnvironmentType
+
+        known = sorted(item.value for item in EnvironmentType)
+        if sandbox not in known:
+            raise ConfigError(
+                f"sandbox: '{sandbox}' is none of {AUTO}, {BWRAP}, module:Class, {', '.join(known)}"
+            )
+
+
 def environment_config(
     sandbox: str, options: Mapping[str, Any], variables: Mapping[str, str], base: Path
 ) -> Any:
     """Harbor's configuration of the environment.
 
     Args:
-        sandbox: As :func:`resolved`.
+        sandbox: As :func:`resolved`, and passed by :func:`check_choice`.
         options: The environment's own.
         variables: Set inside of it; ``${NAME}`` is the host's value.
         base: What paths in ``options`` are relative to.
 
     Raises:
-        ConfigError: There is no such environment, or a variable of the host is not set.
+        ConfigError: A variable of the host is not set.
     """
     load_harbor()
-    from harbor import EnvironmentType, TrialEnvironmentConfig
+    from harbor import TrialEnvironmentConfig
     from harbor.utils.env import resolve_env_vars
 
     given = dict(options)
@@ -70,11 +106,6 @@ def environment_config(
     elif ":" in sandbox:
         where["import_path"] = sandbox
     else:
-        known = sorted(item.value for item in EnvironmentType)
-        if sandbox not in known:
-            raise ConfigError(
-                f"sandbox: '{sandbox}' is none of {AUTO}, {BWRAP}, module:Class, {', '.join(known)}"
-            )
         where["type"] = sandbox
     try:
         values = resolve_env_vars(dict(variables))
