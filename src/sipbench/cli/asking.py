@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -44,7 +44,7 @@ class Asking:
 
         reasons = list(questions(forecast))
         asked = bool(reasons) and not self.yes
-        if asked and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if asked and not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
             raise StudyError(f"{' '.join(reasons)} Nothing was started; --yes goes on without asking")
         if not self.quiet:
             self._show(forecast, reasons)
@@ -74,6 +74,13 @@ class Asking:
             sys.stderr.flush()
             # Not `input`: its prompt would go to stdout, where a document may be expected.
             return sys.stdin.readline().strip().lower() in _YES
+        except (OSError, UnicodeDecodeError):  # no terminal any more, or what was typed is no text
+            return False
         except KeyboardInterrupt:
             sys.stderr.write("\nInterrupted; nothing was started\n")
             raise
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    # A process that is started with a closed stream has none.
+    return stream is not None and stream.isatty()
