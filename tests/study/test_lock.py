@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from sipbench.adaptation.skills import SkillsOptions
+from sipbench.benchmarks.base import options_document
 from sipbench.errors import ConfigError, EngineError, RecordError, SplitError, StudyError
 from sipbench.protocol.digests import json_digest
 from sipbench.protocol.folder import read_folder
@@ -87,6 +89,26 @@ def test_an_analysis_finds_in_it_what_it_needs(begun: Trial) -> None:
     assert (folder.settings.sesoi, folder.settings.cost_unit) == (0.05, "tool_calls")
     assert folder.context.planned is not None
     assert sum(cell.attempts for cell in folder.context.planned) == 22
+
+
+# --- what an earlier release wrote
+
+
+def test_a_lock_that_says_which_sandbox_was_asked_for_and_not_which_it_came_to_goes_on(begun: Trial) -> None:
+    path = begun.out / "study.lock.json"
+    old = lock(begun)
+    assert old["identity"]["benchmark"]["options"]["sandbox"] == "here"
+    old["identity"]["benchmark"]["options"]["sandbox"] = "auto"
+    path.write_text(json.dumps({**old, "schema_version": "1.0.0"}), encoding="utf-8")
+    assert begun.run().missing == 0
+    assert lock(begun)["identity"]["benchmark"]["options"]["sandbox"] == "here"
+
+
+def test_an_option_that_a_later_release_added_is_no_part_of_an_attempt_at_its_default() -> None:
+    # These are the options, and so the identities, of a study that was begun before the others existed.
+    before = {"path": "s", "pin": None, "select": "all", "cards": None}
+    assert options_document(SkillsOptions(path="s")) == before
+    assert options_document(SkillsOptions(path="s", through="mcp")) == {**before, "through": "mcp"}
 
 
 # --- what must not change

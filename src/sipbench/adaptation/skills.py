@@ -39,6 +39,8 @@ _RANKING = "BM25 (Lucene's variant, k1 1.5, b 0.75) over name, description, tool
 class SkillsOptions(Options):
     """Options of the adaptation ``skills``."""
 
+    added: ClassVar[frozenset[str]] = frozenset({"tasks", "k", "through"})
+
     path: Name = Field(description="Folder of skills or collection, relative to the study file.")
     pin: Digest | None = Field(
         default=None,

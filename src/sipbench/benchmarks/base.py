@@ -22,7 +22,17 @@ from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.records import SkillRef, Usage, UsageSource
 from sipbench.protocol.vocabulary import PathType, Phase, Split, Status
 
-__all__ = ["Agent", "Attempt", "AttemptContext", "Benchmark", "Charge", "Limits", "Options", "Task"]
+__all__ = [
+    "Agent",
+    "Attempt",
+    "AttemptContext",
+    "Benchmark",
+    "Charge",
+    "Limits",
+    "Options",
+    "Task",
+    "options_document",
+]
 
 Charge = Literal["free", "paid", "unreported", "unknown"]
 """What is known beforehand of the money that an execution takes in a study: none, whatever the record says;
@@ -36,6 +46,21 @@ class Options(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    added: ClassVar[frozenset[str]] = frozenset()
+    """Names of options that a later release added. At their default they are no part of what an attempt is,
+    so that a study that was begun before goes on."""
+
+
+def options_document(options: BaseModel) -> dict[str, Any]:
+    """Options as plain JSON, as they decide what an attempt is and stand in a study's lock."""
+    fields = type(options).model_fields
+    added: frozenset[str] = getattr(type(options), "added", frozenset())
+    at_default = {
+        name
+        for name in added
+        if getattr(options, name) == fields[name].get_default(call_default_factory=True)
+    }
+    return options.model_dump(mode="json", by_alias=True, exclude=at_default)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def task_source(given: str, options: Sequence[str] = (), name: str | None = None
         if options:
             raise ConfigError(f"--option: {given} has the benchmark's options already; change them there")
         study = load_study(path)
-        benchmark, _ = make_benchmark(study)
+        benchmark = make_benchmark(study)[0]
         return _of(benchmark, study)
     if path.exists():
         raise ConfigError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sipbench import plugins
 from sipbench.adaptation.base import Adaptation
-from sipbench.benchmarks.base import Agent, Benchmark, Limits
+from sipbench.benchmarks.base import Agent, Benchmark, Limits, options_document
 from sipbench.errors import ConfigError
 from sipbench.protocol.vocabulary import PathType
 from sipbench.study.config import AgentChoice, ArmConfig, LimitsConfig
@@ -140,7 +140,7 @@ def _adaptation(
     if kind == "none":
         return None, None, {}
     adaptation: Adaptation = guarded(f"adaptation '{kind}'", lambda: found(options, base=loaded.base))
-    return adaptation, kind, options.model_dump(mode="json", by_alias=True)
+    return adaptation, kind, options_document(options)
 
 
 def _check_path(

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sipbench import plugins
-from sipbench.benchmarks.base import Benchmark, Task
+from sipbench.benchmarks.base import Benchmark, Task, options_document
 from sipbench.errors import ConfigError, EngineError
 from sipbench.protocol.manifest import SplitManifest, TaskEntry
 from sipbench.protocol.rules import Violation, check_manifest, check_replay_attempted, enforce
@@ -35,6 +35,7 @@ class Design:
 
     Attributes:
         benchmark_options: The benchmark's options, resolved, as plain JSON.
+        benchmark_asked: The same before the benchmark settled what they leave open.
         tasks: The benchmark's tasks by id.
         violations: Split rules that the manifest breaks; :meth:`accepted` refuses what is not allowed.
     """
@@ -42,6 +43,7 @@ class Design:
     loaded: LoadedStudy
     benchmark: Benchmark
     benchmark_options: Mapping[str, Any]
+    benchmark_asked: Mapping[str, Any]
     tasks: Mapping[str, Task]
     manifest: SplitManifest
     arms: Mapping[str, Arm]
@@ -85,7 +87,7 @@ def resolve(loaded: LoadedStudy, *, declared_at: str | None = None) -> Design:
         EngineError: The benchmark cannot offer its tasks.
         MissingExtraError: A plug-in needs a package that is not installed.
     """
-    benchmark, options = make_benchmark(loaded)
+    benchmark, options, asked = make_benchmark(loaded)
     tasks = tasks_by_id(benchmark)
     arms = resolve_arms(loaded, benchmark)
     shapes = [arm.shape for arm in arms.values()]
@@ -101,11 +103,11 @@ def resolve(loaded: LoadedStudy, *, declared_at: str | None = None) -> Design:
         *near_duplicate_violations(manifest, list(tasks.values())),
         *check_replay_attempted(manifest, before),
     )
-    return Design(loaded, benchmark, options, tasks, manifest, arms, plan, violations)
+    return Design(loaded, benchmark, options, asked, tasks, manifest, arms, plan, violations)
 
 
-def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any]]:
-    """Make the study's benchmark, and give its resolved options as plain JSON.
+def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any], dict[str, Any]]:
+    """Make the study's benchmark, and give its options as plain JSON: resolved, and as they were asked for.
 
     Raises:
         ConfigError: It is unknown, or its options are wrong.
@@ -120,9 +122,8 @@ def make_benchmark(loaded: LoadedStudy) -> tuple[Benchmark, dict[str, Any]]:
     benchmark: Benchmark = guarded(f"benchmark '{choice.name}'", lambda: found(options, base=loaded.base))
     _check_declared(benchmark, choice.name)
     settled = getattr(benchmark, "options", None)
-    if isinstance(settled, found.Options):
-        options = settled
-    return benchmark, options.model_dump(mode="json", by_alias=True)
+    resolved = settled if isinstance(settled, found.Options) else options
+    return benchmark, options_document(resolved), options_document(options)
 
 
 def _check_declared(benchmark: Benchmark, name: str) -> None:

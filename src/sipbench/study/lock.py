@@ -22,7 +22,7 @@ from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory
 from sipbench.study.plan import Slot
 
-__all__ = ["StudyLock", "changes", "differences", "lock_of", "read_lock"]
+__all__ = ["StudyLock", "changes", "differences", "identity_as_in", "lock_of", "read_lock"]
 
 _SHOWN = 3
 _LONGEST = 60
@@ -118,6 +118,18 @@ def identity_of(design: Design) -> dict[str, Any]:
         "tasks": {entry.id: entry.digest for _, entry in design.manifest.entries()},
         "arms": {name: _arm(design, name) for name in design.arms},
     }
+
+
+def identity_as_in(old: StudyLock, design: Design) -> dict[str, Any]:
+    """The identity of a design as the release said it that began the study.
+
+    Up to 1.0 a lock has the benchmark's options as they were asked for. What they came to stands in
+    ``grader_version`` where it decides outcomes.
+    """
+    found = identity_of(design)
+    if old.schema_version.startswith("1.0."):
+        found["benchmark"]["options"] = dict(design.benchmark_asked)
+    return found
 
 
 def _slot(slot: Slot) -> list[Any]:

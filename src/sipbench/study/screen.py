@@ -62,7 +62,7 @@ def screening_design(
             "benchmark",
         )
     screening = _screening(loaded, attempts, arm)
-    benchmark, options = make_benchmark(screening)
+    benchmark, options, asked = make_benchmark(screening)
     tasks = tasks_by_id(benchmark)
     entries = _entries(tasks, candidates, excluded)
     manifest = SplitManifest(
@@ -84,7 +84,7 @@ def screening_design(
         repeats=1,
         attempts=screening.config.attempts,
     )
-    return Design(screening, benchmark, options, tasks, manifest, arms, plan, ())
+    return Design(screening, benchmark, options, asked, tasks, manifest, arms, plan, ())
 
 
 def _screening(loaded: LoadedStudy, attempts: int, arm: str | None) -> LoadedStudy:

@@ -28,7 +28,7 @@ from sipbench.study.design import Design
 from sipbench.study.directory import StudyDirectory, write_whole
 from sipbench.study.identity import attempt_seed, run_id
 from sipbench.study.journal import INTERRUPTED, History, Reopened, read_history
-from sipbench.study.lock import StudyLock, changes, differences, lock_of, read_lock
+from sipbench.study.lock import StudyLock, changes, differences, identity_as_in, lock_of, read_lock
 from sipbench.study.plan import Slot, StateKey, Step
 from sipbench.study.planned import difference
 from sipbench.study.scoring import Identified, Scorer, as_try
@@ -169,7 +169,7 @@ def _write(
 ) -> None:
     """Write down what is asked, unless what was begun is something else."""
     if old is not None:
-        found = changes(old.identity, lock.identity)
+        found = changes(old.identity, identity_as_in(old, design))
         if found and begun:
             more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             raise StudyError(
