@@ -67,7 +67,7 @@ def test_another_release_and_a_tampered_one_are_refused(place: Place) -> None:
 
 def test_each_task_gets_the_skills_that_its_card_is_linked_with(place: Place) -> None:
     made.collection(place.root / "made", made.card(), made.card(task_id="task_002"), capsules=False)
-    links = {"links": {"lakes/task_001": {"skills": ["lake-volume", "absent"]}}}
+    links = {"links": {"lakes/task_001": {"skills": ["lake-volume", "absent", "lake-volume"]}}}
     (place.root / "release" / "links.json").write_text(json.dumps(links), encoding="utf-8")
     outcome = skills(place, select="for-task", cards="made").adapt(place.request())
     (task,) = (place.state / "task-skills").iterdir()

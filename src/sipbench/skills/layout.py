@@ -94,7 +94,9 @@ def locate_one(path: Path) -> Located:
 
 
 def linked_skills(root: Path) -> dict[str, list[str]]:
-    """Names of the skills that ``links.json`` links with each card, by ``<paper>/<task_id>``; in its order.
+    """Names of the skills that ``links.json`` links with each card, by ``<paper>/<task_id>``.
+
+    In its order, each once.
 
     Raises:
         SkillError: The file cannot be read.
@@ -107,7 +109,7 @@ def linked_skills(root: Path) -> dict[str, list[str]]:
     except CardError as error:
         raise SkillError(str(error)) from None
     return {
-        key: [name for name in link["skills"] if isinstance(name, str)]
+        key: list(dict.fromkeys(name for name in link["skills"] if isinstance(name, str)))
         for key, link in (links.items() if isinstance(links, dict) else ())
         if isinstance(link, dict) and isinstance(link.get("skills"), list)
     }
