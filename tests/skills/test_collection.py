@@ -141,6 +141,16 @@ class TestPins:
         change(root)
         assert [(item.rule, item.file) for item in verify(locate_one(root))] == [found]
 
+    @pytest.mark.parametrize("left", [None, "{}", '{"skills": {"lake-depth": {}, "lake-volume": 1}}'])
+    def test_files_that_are_in_no_list_any_more_are_named(self, tmp_path: Path, left: str | None) -> None:
+        root = collection(tmp_path)
+        pin_collection(locate_one(root))
+        (root / "pins.json").unlink()
+        if left is not None:
+            (root / "pins.json").write_text(left, encoding="utf-8")
+        found = [(item.rule, item.file) for item in verify(locate_one(root))]
+        assert found == [("added", "leaves/lake-volume/run.py")]
+
     def test_a_sidecar_is_pinned_through_the_metadata(self, tmp_path: Path) -> None:
         skill(tmp_path / "in" / "skills", "lake-depth", raw("lake-depth"))
         manifest = MANIFEST | {"skills": ["lake-depth"], "skills_count": 1, "tools": [], "tools_count": 0}
@@ -224,6 +234,22 @@ class TestPack:
             assert there.read_bytes() == (root / "leaves" / "lake-volume" / name).read_bytes()
         links = json.loads((tmp_path / "out" / "links.json").read_text(encoding="utf-8"))
         assert links["links"]["lakes/task_001"]["skills"] == ["lake-volume"]
+
+    @pytest.mark.parametrize(
+        ("links", "kept"),
+        [
+            ({"x": 1, "y": None, "z": {"skills": [["lake-depth"], {}, "lake-depth"]}}, ["z"]),
+            ({"x": {"skills": 5}, "y": {"skills": ["absent"]}}, []),
+            ([1], []),
+            (None, []),
+        ],
+    )
+    def test_links_that_are_none_are_left_out(self, tmp_path: Path, links: Any, kept: list[str]) -> None:
+        located = locate_one(collection(tmp_path))
+        (located.root / "links.json").write_text(json.dumps({"links": links}), encoding="utf-8")
+        filters = Filters(keywords=("lake",))
+        plan = plan_pack(located, read_manifest(located), filters, slug="all", title="All")
+        assert list(json.loads(plan.files["links.json"][0])["links"]) == kept
 
     def test_filters(self, tmp_path: Path) -> None:
         front = 'name: {name}\ndescription: d\nmetadata:\n  edam-topics: "http://edamontology.org/topic_1"\n'

@@ -240,13 +240,19 @@ def plan_pack(
     links = located.root / LINKS
     if links.is_file():
         document = read_json(links).value
-        kept = {
-            key: link | {"skills": [name for name in link["skills"] if name in names]}
-            for key, link in document.get("links", {}).items()
-            if names.intersection(link.get("skills", ()))
-        }
+        kept = _pack_links(document.get("links"), names)
         plan.files[LINKS] = (json_bytes(document | {"links": kept}), False)
     return plan
+
+
+def _pack_links(links: Any, names: set[str]) -> dict[str, Any]:
+    kept = {}
+    for key, link in links.items() if isinstance(links, dict) else ():
+        listed = link.get("skills") if isinstance(link, dict) else None
+        there = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+        if names.intersection(there):
+            kept[key] = link | {"skills": [name for name in there if name in names]}
+    return kept
 
 
 def _pack_tools(located: Located, taken: Sequence[Entry], plan: Plan) -> set[str]:

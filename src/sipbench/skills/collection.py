@@ -263,14 +263,21 @@ def _compared(
         yield from _check_sidecar(there[slug].parent, data, located)
 
 
-def _check_sidecar(folder: Path, data: bytes, located: Located) -> Iterator[Trouble]:
+def _sidecar(data: bytes) -> tuple[str, str] | None:
+    """Name and digest of the file that the metadata of a ``SKILL.md`` pins; None where it names none."""
     front = split(data).front
     root = read_front_matter(front).root if front is not None else None
     metadata = next((value for key, value in root.pairs() if key.text == "metadata"), None) if root else None
     values = {key.text: value.text for key, value in metadata.pairs()} if metadata else {}
     name, digest = values.get("provenance-file"), values.get("provenance-digest")
-    if not name or not digest:
+    return (name, digest) if name and digest else None
+
+
+def _check_sidecar(folder: Path, data: bytes, located: Located) -> Iterator[Trouble]:
+    pinned = _sidecar(data)
+    if pinned is None:
         return
+    name, digest = pinned
     place = f"{on_line(folder.relative_to(located.root))}/{name[:80]}"
     try:
         found = digest_of(read_inside(folder, name.split("/"))[0])
@@ -283,25 +290,26 @@ def _check_sidecar(folder: Path, data: bytes, located: Located) -> Iterator[Trou
 
 def _verify_files(located: Located, meta: Names[str]) -> Iterator[Trouble]:
     path = located.root / PINS
-    if not path.is_file():
-        return
     try:
-        skills = read_json(path).value.get("skills")
+        skills = read_json(path).value.get("skills") if path.is_file() else None
     except CardError as error:
         raise SkillError(str(error)) from None
     pinned = skills if isinstance(skills, dict) else {}
-    now = _files(located, meta)["skills"]
-    places = {on_line(folder.name): on_line(folder.relative_to(located.root)) for folder in located.skills}
-    for slug, entry in pinned.items():
-        before = entry.get("files") if isinstance(entry, dict) else None
-        if slug not in now or not isinstance(before, dict):
-            continue
-        after = now[slug]["files"]
-        for name in sorted(before.keys() | after.keys()):
-            place = f"{places[slug]}/{name}"
+    folders = {on_line(folder.name): folder for folder in located.skills}
+    for slug, now in _files(located, meta)["skills"].items():
+        entry = pinned.get(slug)
+        listed = entry.get("files") if isinstance(entry, dict) else None
+        before = listed if isinstance(listed, dict) else {}
+        after = now["files"]
+        known = {SKILL_FILE}
+        if not before and (sidecar := _sidecar(_bytes(folders[slug] / SKILL_FILE))) is not None:
+            known.add(sidecar[0])
+        # Where the list was taken away, the files that it would name are pinned by nothing.
+        for name in sorted((before.keys() | after.keys()) - known):
+            place = f"{on_line(folders[slug].relative_to(located.root))}/{name}"
             if name not in after:
                 yield Trouble("missing", place, "pinned and not there")
             elif name not in before:
                 yield Trouble("added", place, "a file that is not pinned")
-            elif before[name] != after[name] and name != SKILL_FILE:
+            elif before[name] != after[name]:
                 yield Trouble("changed", place, "not the bytes that were pinned")
