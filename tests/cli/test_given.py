@@ -115,7 +115,7 @@ def test_the_standard_input_and_a_process_substitution_are_read_like_a_file(tmp_
     assert piped.returncode == 1
     other = run("SIP validate <(cat runs.jsonl) runs.jsonl", tmp_path)
     assert other.stdout.startswith("/dev/fd/")
-    assert "1 good records: 1 bad line\nruns.jsonl:2: score" in other.stdout
+    assert "1 good record: 1 bad line\nruns.jsonl:2: score" in other.stdout
 
 
 def test_a_summary_of_the_standard_input_is_that_of_the_file(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def test_another_place_is_one_line_and_exit_2(tmp_path: Path, name: str) -> None
     assert ended.err.count("\n") == 1
 
 
+def test_what_is_wrong_in_the_arguments_points_to_the_help_of_that_command() -> None:
+    assert sip("show").err == "sip: Missing argument 'DIR|SUMMARY'; see `sip show --help`\n"
+    assert sip("splits", "shwo").err.endswith("see `sip splits --help`\n")
+
+
 def test_a_file_of_records_is_no_summary(study: Path) -> None:
     ended = sip("show", study / "runs.jsonl")
     assert ended.code == 2

@@ -133,7 +133,7 @@ def test_without_an_output_the_manifest_is_printed(tmp_path: Path) -> None:
 
 def test_splits_of_an_installed_benchmark(tmp_path: Path) -> None:
     output = tmp_path / "splits.json"
-    ended = sip("splits", "build", "synth", "--sizes", "adapt=10,heldout=20,replay=10", "-o", output)
+    ended = sip("splits", "build", "synth", "--sizes", "adapt=10,heldout=20,replay=10", "--out", output)
     assert ended.code == 0
     assert read_manifest(output).benchmark_version
     assert sip("splits", "check", output, "--tasks", "synth").code == 0

@@ -27,7 +27,7 @@ def test_every_bad_line_is_named_and_counted(tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     assert lines[0].startswith(f"{path}:1: score: ")
     assert lines[1].startswith(f"{path}:3: arm: ")
-    assert lines[2] == f"{path}: runs {RUN_RECORD_VERSION}, 1 good records: 2 bad lines"
+    assert lines[2] == f"{path}: runs {RUN_RECORD_VERSION}, 1 good record: 2 bad lines"
 
 
 def test_several_files_have_a_count_at_the_end(tmp_path: Path) -> None:

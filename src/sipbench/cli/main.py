@@ -85,7 +85,9 @@ def _status(app: typer.Typer, name: str) -> int:
             # A command that has commands and was given none: its help is the answer.
             sys.stderr.write(f"{error.format_message().strip()}\n")
             return 2
-        _say(name, f"{error.format_message().strip().rstrip('.')}; see `{name} --help`")
+        # An error in a command's arguments knows the command; its help, not that of all, is the answer.
+        path = getattr(getattr(error, "ctx", None), "command_path", None) or name
+        _say(name, f"{error.format_message().strip().rstrip('.')}; see `{path} --help`")
         return 2
     except typer.Exit as error:
         return error.exit_code

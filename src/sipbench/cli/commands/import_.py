@@ -15,7 +15,7 @@ __all__ = ["import_command"]
 
 def import_command(
     kind: Annotated[
-        str, typer.Argument(help="What the files are: sip-v0, runs, tau, tau2, …", metavar="KIND")
+        str, typer.Argument(help="What the files are: harbor, runs, sip-v0, tau, tau2, …", metavar="KIND")
     ],
     paths: Annotated[list[Path], typer.Argument(help="The files.", metavar="PATH...")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where the records go.", metavar="FILE")],

@@ -59,10 +59,12 @@ def plan(
         from sipbench.report.planning import outlook_lines
 
         _print(design)
-        for line in outlook_lines(forecast.outlook, design.config.analysis):
+        lines = list(outlook_lines(forecast.outlook, design.config.analysis))
+        for line in lines:
             typer.echo(line)
         for question in asked:
-            typer.echo(printable(f"`sip run` asks first: {question}"))
+            said = "that it may miss its effect" if question in lines else question
+            typer.echo(printable(f"`sip run` asks first: {said}"))
     design.accepted()
 
 

@@ -88,7 +88,8 @@ def _print(check: FileCheck) -> None:
     for problem in check.problems:
         typer.echo(printable(str(replace(problem, file=check.file))))
     version = f" {check.version}" if check.version else ""
-    what = f"{check.records} good records" if check.kind not in ("splits", "summary") else "document"
+    good = f"{check.records} good record{'s' * (check.records != 1)}"
+    what = good if check.kind not in ("splits", "summary") else "document"
     typer.echo(printable(f"{check.file}: {check.kind}{version}, {what}: {_count(check.bad_lines)}"))
     for note in check.notes:
         typer.echo(printable(f"{check.file}: {note}"))

@@ -41,7 +41,8 @@ def build(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; default: stdout.")
+        Path | None,
+        typer.Option("--out", "--output", "-o", metavar="FILE", help="Where to; default: stdout."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Decides every free choice; default: the study's, or 0.")

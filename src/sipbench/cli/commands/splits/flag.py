@@ -18,7 +18,8 @@ def flag(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write a draft exclusion list.")
+        Path | None,
+        typer.Option("--out", "--output", "-o", metavar="FILE", help="Write a draft exclusion list."),
     ] = None,
     noop: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="An arm or agent that does nothing.")
