@@ -51,14 +51,16 @@ def _print(effects: list[SkillEffect]) -> None:
 
     from sipbench.cli.output import console, printable
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("arm")
-    table.add_column("skill")
-    for name in ("offered", "opened", "tasks", "gained", "lost", "change", "shrunken", "95 % interval"):
-        table.add_column(name, justify="right")
+    # At 80 columns the names of skills and the interval take two lines; nothing is cut.
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("arm", overflow="fold")
+    table.add_column("skill", overflow="fold")
+    for name in ("offered", "opened", "tasks", "gained", "lost", "change", "shrunk"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="right")
     for effect in effects:
         interval = (
-            "-" if effect.low is None or effect.high is None else f"{effect.low:+.3f} … {effect.high:+.3f}"
+            "-" if effect.low is None or effect.high is None else f"[{effect.low:+.3f}, {effect.high:+.3f}]"
         )
         opened = "unknown" if effect.opened is None else str(effect.opened)
         counts = (effect.given, opened, effect.tasks, effect.gained, effect.lost)
