@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sipbench.report.findings import ArmVerdict, arm_verdicts, in_words
+from sipbench.report.findings import ArmVerdict, _finding, arm_verdicts, in_words
 from sipbench.report.reading import Study, read_study
 from sipbench.report.words import interval, points
 from tests.report.studies import Design, make_study
@@ -37,6 +37,13 @@ def test_an_open_verdict_says_why(study: Study) -> None:
     assert (line.word, line.tone) == ("inconclusive", "open")
     assert "the interval contains both 0 and a loss of the margin, " in line.reasons[0]
     assert line.text.endswith("; down to −5.0 counts as retained")
+
+
+def test_what_is_allowed_to_be_lost_is_said_in_the_words_of_the_metric(study: Study) -> None:
+    metrics = study.summary.rows[study.names.index("skilled")].metrics
+    assert metrics.br.verdict is not None
+    for metric, word in (("br", "retained"), ("pds", "persisting")):
+        assert _finding(metric, metrics.br, metrics.br.verdict).endswith(f"; down to −5.0 counts as {word}")
 
 
 def test_cost_coverage_detectable_effect_and_noise_floor_are_there(study: Study) -> None:

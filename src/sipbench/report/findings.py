@@ -156,12 +156,12 @@ def _judged(metric: str, about: str, estimate: Estimate, verdict: Verdict) -> Li
         about=about,
         word=word,
         tone=_TONES.get(verdict.word, "open"),
-        text=_finding(estimate, verdict),
+        text=_finding(metric, estimate, verdict),
         reasons=tuple(clean(reason, 2000) for reason in verdict.reasons),
     )
 
 
-def _finding(estimate: Estimate, verdict: Verdict) -> str:
+def _finding(metric: str, estimate: Estimate, verdict: Verdict) -> str:
     if verdict.value is None:
         return clean(estimate.reason or "nothing can be computed", 2000)
     lost = uncovered(estimate)
@@ -170,7 +170,8 @@ def _finding(estimate: Estimate, verdict: Verdict) -> str:
     ends = interval(verdict.interval) if verdict.interval is not None else "without an interval"
     text = f"{points(verdict.value)} points {ends}"
     if verdict.margin is not None:
-        text += f"; down to {points(-verdict.margin)} counts as retained"
+        counts = "persisting" if metric == "pds" else "retained"
+        text += f"; down to {points(-verdict.margin)} counts as {counts}"
     return text
 
 

@@ -84,7 +84,7 @@ def _notes(study: Study, shown: Sequence[int]) -> list[str]:
         and study.summary.rows[at].path_type is not PathType.ORACLE
         and not _is_control(study, at)
     ]
-    found = [f"Not drawn, since FG or BR is unknown: {', '.join(left)}."] if left else []
+    found = [f"Not drawn, since FG or BR is unknown or has bounds only: {', '.join(left)}."] if left else []
     rows = [(study.names[at], study.summary.rows[at].metrics) for at in shown]
     return [*found, *uncovered_note([name for name, of in rows if uncovered(of.fg) or uncovered(of.br)])]
 

@@ -49,7 +49,7 @@ def waterfall_chart(study: Study) -> Chart:
         title="Task by task",
         reading=(
             "Each bar is the raw change of one task, in points, from the largest gain to the largest loss. "
-            "The tick is the same change shrunken towards the mean by as much as it is trial noise: it "
+            "The tick is the same change shrunken towards the mean by as much as it is attempt noise: it "
             "is the better guess of what will be seen again. A triangle marks a task that went from never to "
             "always (up) or from always to never (down)."
         ),
@@ -108,7 +108,7 @@ def _notes(bars: list[Bar], name: str, metric: str, tasks: TaskChanges) -> Itera
     if tasks.shrunken is None:
         yield "A task has a single attempt in a phase, so noise cannot be told from change", label
     elif tasks.kept == 0.0:
-        yield "Tasks differ by no more than trial noise, so the best guess for each is the mean", label
+        yield "Tasks differ by no more than attempt noise, so the best guess for each is the mean", label
     elif tasks.kept is not None:
         yield "What is kept of a task's deviation from the mean", f"{label} {share(tasks.kept)}"
     if any(bar.tasks > 1 for bar in bars):
