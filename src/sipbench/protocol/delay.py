@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 __all__ = ["LONGEST", "Delay", "DelayText", "duration_text", "moment_text", "parse_delay"]
 
@@ -122,6 +122,12 @@ def _moment(text: str) -> datetime:
         raise ValueError(f"'{text:.40}' is no moment that can be reckoned with") from None
 
 
+def _written(value: object) -> object:
+    if isinstance(value, int | float):  # `delay: 7`: days or hours?
+        raise ValueError(f"expected {_HELP}")
+    return value
+
+
 def _declared(text: str) -> str:
     parse_delay(text)
     return text
@@ -129,6 +135,7 @@ def _declared(text: str) -> str:
 
 DelayText = Annotated[
     str,
+    BeforeValidator(_written),
     AfterValidator(_declared),
     WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["7d", "2026-12-08T13:50:00Z"]}),
 ]
