@@ -50,6 +50,26 @@ def test_the_smallest_study_has_the_defaults_of_the_protocol(tmp_path: Path) -> 
     assert (analysis.eps, analysis.coverage_gate, analysis.scope) == (0.05, 0.9, "agent")
 
 
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ("caps: {usd: no}", "caps.usd"),
+        ("estimate: {ask_above_usd: off}", "estimate.ask_above_usd"),
+        ("retries: no", "retries"),
+        ("attempts: {heldout: yes}", "attempts.heldout"),
+        ("splits: {sizes: {replay: no}}", "splits.sizes"),
+    ],
+)
+def test_a_switch_is_no_number(tmp_path: Path, change: str, where: str) -> None:
+    # `usd: no` means no cap; as a number it would be a cap of 0.
+    assert f"{where}: expected a value, not " in refused(tmp_path, written() + change + "\n")
+
+
+def test_the_analysis_takes_no_switch_for_a_number(tmp_path: Path) -> None:
+    found = refused(tmp_path, written(analysis={"sesoi": True}))
+    assert "analysis.sesoi: expected a value, not true" in found
+
+
 def test_one_number_of_attempts_is_that_number_for_every_split(tmp_path: Path) -> None:
     config = load(tmp_path, written(attempts=4)).config
     assert {config.attempts.replay, config.attempts.adapt, config.attempts.heldout} == {4}

@@ -113,13 +113,13 @@ def _moment(text: str) -> datetime:
         if "T" not in text.upper() and " " not in text:
             raise ValueError(text)
     except ValueError:
-        raise ValueError(f"expected {_HELP}, found '{text:.40}'") from None
+        raise ValueError(f"expected {_HELP}") from None
     if moment.tzinfo is None:
-        raise ValueError(f"'{text:.40}' names no time zone; end it with Z for UTC")
+        raise ValueError("it names no time zone; end it with Z for UTC")
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError(f"'{text:.40}' is no moment that can be reckoned with") from None
+        raise ValueError("no moment that can be reckoned with") from None
 
 
 def _written(value: object) -> object:

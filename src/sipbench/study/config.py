@@ -44,8 +44,17 @@ Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 Seconds = Annotated[float, Field(gt=0)]
 
 
+def _no_switch(value: Any) -> Any:
+    # `usd: no` means no cap; as a number it would be a cap of 0, and `usd: yes` one of a dollar.
+    if isinstance(value, bool):
+        raise ValueError(f"expected a value, not {'true' if value else 'false'} (yes, no, on, off)")
+    return value
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    _no_switches = field_validator("*", mode="before")(_no_switch)
 
 
 class _Open(BaseModel):
@@ -125,6 +134,13 @@ class SplitsConfig(_Model):
     sizes: dict[Split, Count] = Field(default_factory=dict)
     file: str | None = Field(default=None, description="A splits.json; relative to the study file.")
 
+    @field_validator("sizes", mode="before")
+    @classmethod
+    def _numbers(cls, value: Any) -> Any:
+        return (
+            {split: _no_switch(size) for split, size in value.items()} if isinstance(value, dict) else value
+        )
+
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if self.file is not None and self.sizes:
@@ -199,6 +215,8 @@ class EstimateConfig(_Model):
 
 class StudyAnalysis(AnalysisSettings):
     """The declared choices of the analysis; a study must say what effect it looks for."""
+
+    _no_switches = field_validator("*", mode="before")(_no_switch)
 
     sesoi: Annotated[float, Field(gt=0, le=1)] = Field(
         description="The smallest effect of interest, in score points: 0.05 is five points."
