@@ -85,13 +85,13 @@ def test_leaks_are_listed_with_id_and_place_and_end_with_1(tmp_path: Path) -> No
     assert re.match(
         r"10_5555_lakes_1__task_001: L[0-9a-f]{8} research_question: finding: 15 words", ended.out
     )
-    assert ended.out.splitlines()[-1].startswith("1 cards: 1 would be stopped (finding 1")
+    assert ended.out.splitlines()[-1].startswith("1 card: 1 would be stopped (finding 1")
 
 
 def test_without_a_leak_it_ends_with_0(tmp_path: Path) -> None:
     collection(tmp_path)
     ended = asb("leaks", tmp_path)
-    assert (ended.code, ended.out.splitlines()[-1].split(";")[0]) == (0, "1 cards: 0 would be stopped")
+    assert (ended.code, ended.out.splitlines()[-1].split(";")[0]) == (0, "1 card: 0 would be stopped")
 
 
 def test_numbers_are_said_when_asked_for(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_task_is_exported_and_named(tmp_path: Path) -> None:
     assert ended.code == 0
     first, last = ended.out.splitlines()
     assert first.startswith("task     10_5555_lakes_1__task_001 1.0.0 (first export), ")
-    assert last == "1 tasks, 0 drafts, 0 blocked, 0 unreadable"
+    assert last == "1 task, 0 drafts, 0 blocked, 0 unreadable"
     assert (
         asb("export-workflow", *given(one))
         .out.splitlines()[0]
@@ -197,7 +197,7 @@ def test_a_card_that_cannot_be_read_stops_no_other(tmp_path: Path, document: byt
     assert ended.code == 1
     (line,) = [line for line in ended.out.splitlines() if line.startswith("unreadable: ")]
     assert said in line
-    assert "1 tasks, 0 drafts, 0 blocked, 1 unreadable" in ended.out
+    assert "1 task, 0 drafts, 0 blocked, 1 unreadable" in ended.out
 
 
 def test_nan_tolerances_and_directories_in_checks_get_one_line(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.skills.test_collection import collection
 def test_sound_skills_are_counted_and_end_with_0(tmp_path: Path) -> None:
     skill(tmp_path)
     ended = asb("skills", "check", tmp_path)
-    assert (ended.code, ended.out) == (0, "1 skills: 1 valid, 0 invalid\n")
+    assert (ended.code, ended.out) == (0, "1 skill: 1 valid, 0 invalid\n")
 
 
 def test_every_finding_is_one_line_with_file_line_field_and_rule(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_every_finding_is_one_line_with_file_line_field_and_rule(tmp_path: Path)
     assert (
         f"{folder}/SKILL.md:3: license: 1.0 is not a string in YAML; put it in quotes [not-a-string]" in lines
     )
-    assert lines[-1].startswith("1 skills: 0 valid, 1 invalid (description-missing 1, ")
+    assert lines[-1].startswith("1 skill: 0 valid, 1 invalid (description-missing 1, ")
 
 
 def test_json_and_sarif_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_skills_are_exported_once_and_compared_afterwards(tmp_path: Path) -> Non
     ended = asb("export-skills", tmp_path / "in", "-o", out)
     assert ended.out.splitlines() == [
         "skills/Lake Depth: Lake Depth is now lake-depth",
-        f"1 skills, 1 rewritten, 1 renamed, 0 left out; {out}: written",
+        f"1 skill, 1 rewritten, 1 renamed, 0 left out; {out}: written",
     ]
     assert asb("export-skills", tmp_path / "in", "-o", out, "--check").code == 0
     assert asb("skills", "check", out).code == 0
@@ -142,8 +142,8 @@ def test_a_release_is_pinned_gated_and_found(
     pytest.importorskip("asb_schema", reason="the schemas of asb-schema (extra 'cards') are not installed")
     ended = asb("skills", "verify", lakes)
     assert (ended.code, "run asb skills pin" in ended.err) == (2, True)
-    assert asb("skills", "pin", lakes).out == "2 skills and 1 tools pinned\n"
-    assert asb("skills", "verify", lakes).out == "2 skills, 1 tools: as pinned\n"
+    assert asb("skills", "pin", lakes).out == "2 skills and 1 tool pinned\n"
+    assert asb("skills", "verify", lakes).out == "2 skills, 1 tool: as pinned\n"
     ended = asb("skills", "gate", lakes)
     assert ended.code == 0
     assert [line.split()[0] for line in ended.out.splitlines()] == [

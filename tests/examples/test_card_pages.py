@@ -33,7 +33,7 @@ def _walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 def test_the_walk_runs_as_it_stands(walked: tuple[Path, list[str]]) -> None:
     _, printed = walked
     assert "Finding (hidden from agents)" in printed[0]
-    assert "1 cards: 0 would be stopped" in printed[1]
+    assert "1 card: 0 would be stopped" in printed[1]
     assert "2 cards" not in printed[2]
     assert "score 1 (3 of 3 points)" in printed[4]
     assert f"task     {KEY} 1.0.0 (first export), " in printed[6]

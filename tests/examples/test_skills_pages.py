@@ -19,12 +19,12 @@ def test_a_collection_is_published(tmp_path: Path) -> None:
     ended = shell("\n".join(blocks("publish-skills.md", "sh")), tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     for said in (
-        "1 skills: 0 valid, 1 invalid",
+        "1 skill: 0 valid, 1 invalid",
         "not yet",
-        "1 skills, 1 rewritten, 1 renamed, 0 left out; release: written",
+        "1 skill, 1 rewritten, 1 renamed, 0 left out; release: written",
         "release: as it would be written",
-        "1 skills and 0 tools pinned",
-        "1 skills, 0 tools: as pinned",
+        "1 skill and 0 tools pinned",
+        "1 skill, 0 tools: as pinned",
         "leaves/lake-depth/SKILL.md: pinned as sha256:",
         "tampered with",
         "skills-ref-rs       1 looked at: passed",

@@ -14,7 +14,7 @@ from sipbench.files import replace_file, takes_replacement
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "print_json", "printable", "write_text"]
+__all__ = ["console", "counted", "print_json", "printable", "write_text"]
 
 
 _NARROWEST = 40
@@ -40,6 +40,11 @@ def console() -> Console:
 def print_json(value: Any) -> None:
     """Write one JSON document to stdout; it reads the same in any encoding."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 skill``, ``40 skills``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str) -> str:

@@ -58,6 +58,8 @@ def _write(drafts: list[EvalFile], out: Path, force: bool) -> None:
 
 
 def _print(drafts: list[EvalFile]) -> None:
+    from sipbench.cli.output import counted
+
     found = Counter[tuple[str, str]]((check.kind, check.status) for draft in drafts for check in draft.checks)
     typer.echo(f"{'':26}{'ready':>8}{'todo':>8}")
     for kind in sorted({kind for kind, _ in found}):
@@ -66,6 +68,6 @@ def _print(drafts: list[EvalFile]) -> None:
     about = sum(check.scope == "repository" for check in checks)
     scored = sum(bool(draft.scored()) for draft in drafts)
     typer.echo(
-        f"{len(drafts)} cards, {len(checks)} checks, {about} of them about a repository; "
-        f"{scored} cards have a check that a program decides"
+        f"{counted(len(drafts), 'card')}, {counted(len(checks), 'check')}, {about} of them about a repository"
+        f"; cards with a check that a program decides: {scored}"
     )

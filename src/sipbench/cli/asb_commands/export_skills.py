@@ -53,12 +53,13 @@ def _lines(plan: Plan, different: list[str]) -> list[str]:
 
 
 def _summary(plan: Plan, out: Path, different: list[str] | None, written: bool) -> str:
+    from sipbench.cli.output import counted
     from sipbench.skills.tree import on_line
 
     state = "written" if written else "unchanged"
     if different is not None:
         state = f"{len(different)} files differ" if different else "as it would be written"
-    counts = f"{plan.skills} skills, {plan.rewritten} rewritten, {len(plan.renamed)} renamed"
+    counts = f"{counted(plan.skills, 'skill')}, {plan.rewritten} rewritten, {len(plan.renamed)} renamed"
     return f"{counts}, {len(plan.refused)} left out; {on_line(out)}: {state}"
 
 

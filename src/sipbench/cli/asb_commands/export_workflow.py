@@ -174,7 +174,7 @@ def _document(exported: Exported, broken: dict[str, str]) -> dict[str, object]:
 
 
 def _print(exported: Exported, broken: dict[str, str]) -> None:
-    from sipbench.cli.output import printable
+    from sipbench.cli.output import counted, printable
 
     for reason in broken.values():
         typer.echo(printable(f"unreadable: {reason}"))
@@ -185,8 +185,8 @@ def _print(exported: Exported, broken: dict[str, str]) -> None:
     why = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common())
     numbers = sum(bool(outcome.report.warnings) for outcome in exported.outcomes)
     typer.echo(
-        f"{counts['task']} tasks, {counts['draft']} drafts, {counts['blocked']} blocked, "
-        f"{len(broken)} unreadable"
+        f"{counted(counts['task'], 'task')}, {counted(counts['draft'], 'draft')}, "
+        f"{counts['blocked']} blocked, {len(broken)} unreadable"
         + (f"; {numbers} with warnings of the leak guard (asb leaks --warnings)" if numbers else "")
     )
     if why:

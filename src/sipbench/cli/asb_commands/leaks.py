@@ -78,7 +78,7 @@ def _leak(leak: Leak) -> dict[str, object]:
 
 
 def _print(found: _Found, warnings: bool) -> None:
-    from sipbench.cli.output import printable
+    from sipbench.cli.output import counted, printable
 
     for card, report, reason in found:
         if reason is not None:
@@ -94,6 +94,7 @@ def _print(found: _Found, warnings: bool) -> None:
         if name.startswith("stopped_by_")
     )
     typer.echo(
-        f"{counts['cards']} cards: {counts['stopped']} would be stopped{f' ({by})' if by else ''}; "
-        f"{counts['numbers']} show numbers of their finding (warning); {counts['no_finding']} have no finding"
+        f"{counted(counts['cards'], 'card')}: {counts['stopped']} would be stopped"
+        f"{f' ({by})' if by else ''}; {counts['numbers']} show numbers of their finding (warning); "
+        f"{counts['no_finding']} have no finding"
     )

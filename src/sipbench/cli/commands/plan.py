@@ -93,12 +93,14 @@ def _document(design: Design) -> dict[str, Any]:
 def _print(design: Design) -> None:
     from rich.console import Console
 
+    from sipbench.cli.output import counted
+
     config, manifest, plan = design.config, design.manifest, design.plan
     console = Console(highlight=False)
     console.print(
-        f"{config.name}: {_counted(len(plan.slots), 'attempt')} and "
-        f"{_counted(len(plan.steps), 'adaptation')} on {design.benchmark.name} "
-        f"{design.benchmark.version}, {_counted(config.repeats, 'repeat')}, {' → '.join(config.phases)}",
+        f"{config.name}: {counted(len(plan.slots), 'attempt')} and "
+        f"{counted(len(plan.steps), 'adaptation')} on {design.benchmark.name} "
+        f"{design.benchmark.version}, {counted(config.repeats, 'repeat')}, {' → '.join(config.phases)}",
         markup=False,
         soft_wrap=True,
     )
@@ -126,10 +128,6 @@ def _print(design: Design) -> None:
             markup=False,
             soft_wrap=True,
         )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _attempts(design: Design) -> Any:

@@ -83,13 +83,13 @@ def _check(path: Path, kind: str | None, judge: Judge | None = None) -> FileChec
 
 
 def _print(check: FileCheck) -> None:
-    from sipbench.cli.output import printable
+    from sipbench.cli.output import counted, printable
 
     for problem in check.problems:
         typer.echo(printable(str(replace(problem, file=check.file))))
     version = f" {check.version}" if check.version else ""
-    good = f"{check.records} good record{'s' * (check.records != 1)}"
-    what = good if check.kind not in ("splits", "summary") else "document"
+    good = check.kind not in ("splits", "summary")
+    what = counted(check.records, "good record") if good else "document"
     typer.echo(printable(f"{check.file}: {check.kind}{version}, {what}: {_count(check.bad_lines)}"))
     for note in check.notes:
         typer.echo(printable(f"{check.file}: {note}"))

@@ -89,7 +89,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def lines(reports: list[SkillReport]) -> Iterator[str]:
     """One line for each finding, then one that counts."""
-    from sipbench.cli.output import printable
+    from sipbench.cli.output import counted, printable
     from sipbench.skills.tree import on_line
 
     for report in reports:
@@ -102,4 +102,5 @@ def lines(reports: list[SkillReport]) -> Iterator[str]:
     valid = sum(report.valid for report in reports)
     rules = Counter(finding.rule for report in reports for finding in report.findings)
     by = ", ".join(f"{rule} {count}" for rule, count in sorted(rules.items()))
-    yield f"{len(reports)} skills: {valid} valid, {len(reports) - valid} invalid{f' ({by})' if by else ''}"
+    all_of_them = counted(len(reports), "skill")
+    yield f"{all_of_them}: {valid} valid, {len(reports) - valid} invalid{f' ({by})' if by else ''}"

@@ -12,8 +12,9 @@ def pin(directory: Directory, meta: Meta = None) -> None:
 
     Files beside a SKILL.md are listed in pins.json. Pin what you ship: after asb export-skills, last.
     """
+    from sipbench.cli.output import counted
     from sipbench.skills.collection import pin_collection
     from sipbench.skills.layout import locate_one
 
     skills, tools = pin_collection(locate_one(directory), meta=meta or [])
-    typer.echo(f"{skills} skills and {tools} tools pinned")
+    typer.echo(f"{counted(skills, 'skill')} and {counted(tools, 'tool')} pinned")

@@ -12,7 +12,7 @@ def verify(directory: Directory, meta: Meta = None, as_json: AsJson = False) -> 
 
     Exits with 1 if there is any.
     """
-    from sipbench.cli.output import print_json, printable
+    from sipbench.cli.output import counted, print_json, printable
     from sipbench.skills.collection import verify as compare
     from sipbench.skills.layout import locate_one
 
@@ -23,7 +23,7 @@ def verify(directory: Directory, meta: Meta = None, as_json: AsJson = False) -> 
     else:
         for item in found:
             typer.echo(printable(str(item)))
-        counted = f"{len(located.skills)} skills, {len(located.tools)} tools"
-        typer.echo(f"{counted}: {f'{len(found)} differences' if found else 'as pinned'}")
+        compared = f"{counted(len(located.skills), 'skill')}, {counted(len(located.tools), 'tool')}"
+        typer.echo(f"{compared}: {counted(len(found), 'difference') if found else 'as pinned'}")
     if found:
         raise typer.Exit(1)

@@ -83,7 +83,9 @@ def flag(
             typer.echo(printable(f"{task}: {what} (passed {count})"))
     if flags.oracle_unknown:
         typer.echo(f"{len(flags.oracle_unknown)} tasks have no outcome of the oracle")
+    passed = f"{len(flags.passes_noop)} of {flags.noop_tasks} tasks pass when nothing is done"
+    failed = f"{len(flags.oracle_fails)} of {flags.oracle_tasks} fail the oracle"
     typer.echo(
-        f"{len(flags.passes_noop)} of {flags.noop_tasks} tasks pass when nothing is done, "
-        f"{len(flags.oracle_fails)} of {flags.oracle_tasks} fail the oracle"
+        f"{passed if flags.noop_tasks else 'no attempt of a do-nothing agent (--noop names one)'}, "
+        f"{failed if flags.oracle_tasks else 'no attempt of an oracle'}"
     )
