@@ -33,7 +33,7 @@ venv: ## make or update .venv (the other targets do it by themselves)
 demo: venv ## the main job on the embedded benchmark: four arms, T0 to T2, about 20 seconds
 	@$(BIN)/sip demo $(ARGS)
 
-test: venv ## all tests
+test: venv ## all tests; those that need engines are skipped, see test-engines
 	$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --dist worksteal $(if $(V),-v --durations=10) $(ARGS)
 
 test-engines: inspector ## the tests of the parts that need engines (Harbor, cards, …), in .venv-engines
