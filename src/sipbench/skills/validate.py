@@ -256,5 +256,20 @@ def check_skills(folders: Sequence[Path], *, lint: bool = False) -> Iterator[Ski
 
     # Not `fork`: a server that checks its skills has threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, 8), mp_context=context) as pool:
+    with ProcessPoolExecutor(min(workers, 8), mp_context=context, initializer=_end_with_parent) as pool:
         yield from pool.map(partial(check_skill, lint=lint), folders, chunksize=_CHUNK)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that it works for is gone, even killed: it would wait for ever."""
+    import multiprocessing
+    import threading
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
