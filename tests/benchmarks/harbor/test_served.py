@@ -25,6 +25,7 @@ from sipbench.protocol.records import SkillRef
 from sipbench.protocol.vocabulary import PathType, Phase, Status
 from sipbench.skills.collection import pin_collection, read_manifest, slug_of
 from sipbench.skills.layout import locate_one
+from sipbench.skills.mcp.beside import MAX_CONNECTIONS
 from tests.benchmarks.harbor.conftest import HERE, Engine, running
 from tests.benchmarks.harbor.made import make_task, write
 from tests.benchmarks.harbor.test_benchmark import sip
@@ -154,6 +155,30 @@ class TestServer:
                 socket.create_connection(("127.0.0.1", here.port))
 
         asyncio.run(body())
+
+    def test_an_agent_that_opens_connections_and_never_reads_holds_no_more_than_so_many(
+        self, tmp_path: Path
+    ) -> None:
+        def asked(port: int) -> bytes:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+                client.sendall(b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                return client.recv(64).split()[1]
+
+        async def body() -> tuple[bytes, bytes]:
+            here = self.Here()
+            server = await start_server(here, self.serving(tmp_path))
+            try:
+                before = await asyncio.to_thread(asked, here.port)
+                held = [socket.create_connection(("127.0.0.1", here.port)) for _ in range(MAX_CONNECTIONS)]
+                # They were accepted before this one: the queue is served in its order.
+                after = await asyncio.to_thread(asked, here.port)
+                for client in held:
+                    client.close()
+                return before, after
+            finally:
+                await server.stop()
+
+        assert asyncio.run(body()) == (b"401", b"503")
 
     def test_that_it_ended_before_is_said(self, tmp_path: Path) -> None:
         async def body() -> str | None:

@@ -21,10 +21,13 @@ from sipbench.errors import SipbenchError
 from sipbench.skills.mcp.log import ServedLog
 from sipbench.skills.mcp.server import Door, http_app
 
-__all__ = ["ENVIRONMENT", "main"]
+__all__ = ["ENVIRONMENT", "MAX_CONNECTIONS", "main"]
 
 ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "PATH", "PYTHONHOME", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
 """Variables that it is started with, where they are set."""
+MAX_CONNECTIONS = 32
+"""Of an attempt's agent at a time. Each may hold a whole answer in memory that is not the box's: a file of a
+skill, of at most 16 MiB, about five times over."""
 
 
 def main() -> None:
@@ -37,7 +40,13 @@ def main() -> None:
         raise SystemExit(1) from None
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=MAX_CONNECTIONS,
+    )
     server = uvicorn.Server(config)
     threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
     with socket.socket(fileno=int(asked["socket"])) as listening:
