@@ -176,3 +176,17 @@ def test_a_gate_that_lacks_a_validator_is_none(lakes: Path, monkeypatch: pytest.
         2,
         "asb: the gate needs the extra 'skills': pip install 'sipbench[skills]'\n",
     )
+
+
+def test_options_of_http_without_it_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="this test needs the extra 'mcp'")
+    ended = asb("serve-skills", tmp_path, "--port", 80, "--allowed-host", "a.example")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "asb: --port, --allowed-host: only with --http; add it, or leave this out\n"
+
+
+def test_a_token_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="this test needs the extra 'mcp'")
+    ended = asb("serve-skills", tmp_path, "--http", "--token-file", tmp_path / "none")
+    assert ended.code == 2
+    assert ended.err == f"asb: --token-file {tmp_path}/none: cannot be read: No such file or directory\n"

@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
+_HOST, _PORT = "127.0.0.1", 8710
+
 
 def serve_skills(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="A collection, or a folder of skills.", show_default=False)
     ],
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP, not stdin and stdout.")] = False,
-    host: Annotated[str, typer.Option(help="With --http: address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="With --http: 0 takes a free one.", min=0, max=65535)] = 8710,
+    host: Annotated[str, typer.Option(help="With --http: address to listen at.")] = _HOST,
+    port: Annotated[int, typer.Option(help="With --http: 0 takes a free one.", min=0, max=65535)] = _PORT,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -25,10 +27,12 @@ def serve_skills(
         ),
     ] = None,
     allowed_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name clients call it by.", show_default=False)
+        list[str] | None,
+        typer.Option(metavar="NAME", help="With --http: a name clients call it by.", show_default=False),
     ] = None,
     allowed_origin: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="A web page that may call it.", show_default=False)
+        list[str] | None,
+        typer.Option(metavar="URL", help="With --http: a web page that may call it.", show_default=False),
     ] = None,
     log: Annotated[
         Path | None,
@@ -47,8 +51,27 @@ def serve_skills(
 
     served = ServedLog(log) if log is not None else None
     if not http:
+        _refuse_unheard(host, port, token_file, allowed_host, allowed_origin)
         serve_stdio(directory, served)
         return
     token = read_token(token_file, os.environ.get("ASB_SKILLS_TOKEN"))
     door = Door(host, port, token, tuple(allowed_host or ()), tuple(allowed_origin or ()))
     serve_http(directory, door, lambda address: typer.echo(f"serving at {address}", err=True), served)
+
+
+def _refuse_unheard(
+    host: str, port: int, token: Path | None, hosts: list[str] | None, origins: list[str] | None
+) -> None:
+    """Over stdin and stdout nobody is let in or kept out: what asks for that was meant for HTTP."""
+    from sipbench.errors import ConfigError
+
+    given = {
+        "--host": host != _HOST,
+        "--port": port != _PORT,
+        "--token-file": token is not None,
+        "--allowed-host": bool(hosts),
+        "--allowed-origin": bool(origins),
+    }
+    named = ", ".join(name for name, said in given.items() if said)
+    if named:
+        raise ConfigError(f"{named}: only with --http; add it, or leave this out")

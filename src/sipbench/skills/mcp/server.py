@@ -190,5 +190,7 @@ def read_token(path: Path | None, environment: str | None) -> str | None:
         return environment or None
     try:
         return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--token-file {path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"--token-file {path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"--token-file {path}: cannot be read: it is no UTF-8 text") from None
