@@ -78,6 +78,19 @@ def test_amounts_are_summed_as_they_are_written() -> None:
     assert spending.usd_left(Caps(usd=3, on_unknown_cost="allow")) is None
 
 
+def test_what_was_running_when_it_was_reached_is_in_what_it_says_was_spent(trial: Trial) -> None:
+    trial.write(
+        benchmark={"usd": 1, "heldout": 8, "replay": 8, "does": {"heldout": "wait", "replay": "wait"}},
+        caps={"usd": 2},
+        concurrency=4,
+        phases=["T0"],
+    )
+    result = trial.run()
+    spent = len(trial.records())
+    assert spent >= 2
+    assert result.stopped == f"caps.usd: {spent}.00 USD of 2.00 USD are spent; raise it to go on"
+
+
 def test_a_cap_that_the_last_attempt_reaches_stops_nothing(trial: Trial) -> None:
     result = trial.write(benchmark={"usd": 0.1}, caps={"usd": 1}, concurrency=1, order="by_arm").run()
     assert (result.missing, result.stopped) == (0, None)

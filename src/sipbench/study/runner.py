@@ -108,6 +108,7 @@ class _Runner:
         session.standing.held = self._agenda.held
         self._spending = session.spending
         self._stop = asyncio.Event()
+        self._capped = False
         self._unsettled = 0  # handed out by the agenda, which has not heard yet what became of it
         self._broken: BaseException | None = None
         design = session.design
@@ -150,6 +151,9 @@ class _Runner:
         if self._broken is not None:
             raise self._broken
         self.ended.blocked = self._agenda.blocked
+        if self._capped:  # what was running then is spent by now as well
+            self.ended.stopped = self._spending.reached(self._config.caps) or self.ended.stopped
+            self._standing.stopping = self.ended.stopped
         for said in self._spending.unknowns(self._config.caps):
             _log.warning("%s: %s", self._session.directory.root, said)
         # An attempt that changed the state it ran with was not the agent that its record names.
@@ -165,8 +169,7 @@ class _Runner:
     async def _next(self) -> Slot | Step | None:
         while not self._stop.is_set():
             startable = self._agenda.open > self._unsettled
-            if startable and (cap := self._spending.reached(self._config.caps)):
-                self.stop(cap)
+            if startable and self._at_cap():
                 break
             item = self._agenda.take()
             if item is not None:
@@ -247,9 +250,15 @@ class _Runner:
 
     def _halted(self) -> bool:
         """Whether nothing more may start: another try is one more execution, which a cap stops as well."""
-        if not self._stop.is_set() and (cap := self._spending.reached(self._config.caps)):
+        return self._stop.is_set() or self._at_cap()
+
+    def _at_cap(self) -> bool:
+        """Whether a cap is reached; then nothing more starts."""
+        cap = self._spending.reached(self._config.caps)
+        if cap is not None and not self._stop.is_set():
+            self._capped = True
             self.stop(cap)
-        return self._stop.is_set()
+        return cap is not None
 
     def stop(self, reason: str) -> None:
         """Start nothing more; what runs is let finish."""
