@@ -84,6 +84,12 @@ def test_an_error_cannot_reach_into_the_terminal(trial: Trial) -> None:
     assert "\u202e" not in ended.err
 
 
+@pytest.mark.parametrize("command", ["plan study.yaml", "run study.yaml --out out", "plan study.yaml --json"])
+def test_an_encoding_without_its_characters_is_no_failure(trial: Trial, shell: Shell, command: str) -> None:
+    ended = shell(command, "", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
+
+
 def test_a_terminal_without_width_still_shows_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "0")
     assert console().width == 40

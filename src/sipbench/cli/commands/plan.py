@@ -91,41 +91,37 @@ def _document(design: Design) -> dict[str, Any]:
 
 
 def _print(design: Design) -> None:
-    from rich.console import Console
-
-    from sipbench.cli.output import counted
+    from sipbench.cli.output import console, counted
 
     config, manifest, plan = design.config, design.manifest, design.plan
-    console = Console(highlight=False)
-    console.print(
+    screen = console()
+    screen.print(
         f"{config.name}: {counted(len(plan.slots), 'attempt')} and "
         f"{counted(len(plan.steps), 'adaptation')} on {design.benchmark.name} "
         f"{design.benchmark.version}, {counted(config.repeats, 'repeat')}, {' → '.join(config.phases)}",
-        markup=False,
         soft_wrap=True,
     )
-    console.print(_attempts(design))
+    screen.print(_attempts(design))
     pools = {name: getattr(manifest, name) for name in ("heldout", "replay", "adapt", "adapt_t2", "drift")}
     tasks = ", ".join(f"{len(pool)} {name}" for name, pool in pools.items() if pool)
-    console.print(f"Tasks: {tasks}", markup=False, soft_wrap=True)
+    screen.print(f"Tasks: {tasks}", soft_wrap=True)
     families = {task.family for _, task in manifest.entries()} - {None}
-    console.print(f"Families: {len(families) or 'none, each task is its own'}", markup=False)
+    screen.print(f"Families: {len(families) or 'none, each task is its own'}")
     selection = manifest.replay_selection
     if selection is not None:
-        console.print(f"Replay: {selection.method}", markup=False)
+        screen.print(f"Replay: {selection.method}")
     for found in design.violations:
         allowed = "allowed" if found.rule in config.allow else "broken"
-        console.print(f"Rule {found.rule}: {allowed}: {found}", markup=False, soft_wrap=True)
+        screen.print(f"Rule {found.rule}: {allowed}: {found}", soft_wrap=True)
     if not design.violations:
-        console.print("Split rules: all kept", markup=False)
-    console.print(f"Order: {design.order.words()}", markup=False, soft_wrap=True)
+        screen.print("Split rules: all kept")
+    screen.print(f"Order: {design.order.words()}", soft_wrap=True)
     delay = config.t2.waits
     if delay is not None and design.benchmark.recorded:
-        console.print("T2: recorded attempts have their own times; nothing is waited for", markup=False)
+        screen.print("T2: recorded attempts have their own times; nothing is waited for")
     elif delay is not None:
-        console.print(
+        screen.print(
             f"T2: {delay.words()}; `sip run` ends before it, says when, and goes on then",
-            markup=False,
             soft_wrap=True,
         )
 
