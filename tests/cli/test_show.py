@@ -47,6 +47,8 @@ def test_another_place_is_one_line_and_exit_2(tmp_path: Path, name: str) -> None
 
 def test_what_is_wrong_in_the_arguments_points_to_the_help_of_that_command() -> None:
     assert sip("show").err == "sip: Missing argument 'DIR|SUMMARY'; see `sip show --help`\n"
+    wrong = "Invalid value for '--format' / '-f': 'pdf' is not one of 'html', 'md', 'csv', 'latex'"
+    assert sip("report", ".", "--format", "pdf").err == f"sip: {wrong}; see `sip report --help`\n"
     assert sip("splits", "shwo").err.endswith("see `sip splits --help`\n")
 
 

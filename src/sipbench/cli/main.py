@@ -87,7 +87,8 @@ def _status(app: typer.Typer, name: str) -> int:
             return 2
         # An error in a command's arguments knows the command; its help, not that of all, is the answer.
         path = getattr(getattr(error, "ctx", None), "command_path", None) or name
-        _say(name, f"{error.format_message().strip().rstrip('.')}; see `{path} --help`")
+        said = error.format_message().strip().rstrip(".").replace("Value error, ", "")
+        _say(name, f"{said}; see `{path} --help`")
         return 2
     except typer.Exit as error:
         return error.exit_code
