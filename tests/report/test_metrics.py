@@ -87,6 +87,9 @@ def test_what_lost_attempts_could_change_has_bounds(study: Study, lossy: Study) 
     assert first["at best"] == (points(lost.high),)
     assert first["outer limits"] == (f"{points(lost.outer_low)} to {points(lost.outer_high)}",)
     assert first["lost unevenly"] == ("yes",)
+    # Of ratios and sums nobody judges it: "no" would contradict the line above.
+    said = {row[1].lines[0]: row[-1].lines for row in table.rows}
+    assert said["IE"] == said["NIS"] == ("–",)
 
 
 def test_where_little_counts_only_bounds_are_given(tmp_path: Path) -> None:

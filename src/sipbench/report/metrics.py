@@ -189,7 +189,7 @@ def _lost(arm: str, metric: str, label: str, lost: LostAttempts) -> tuple[Cell, 
         cell(lost.low, text=in_its_form(metric, lost.low, in_points=True)),
         cell(lost.high, *filter(None, (reason,)), text=_end(metric, lost)),
         cell(lost.outer_low, text=bounds(metric, lost, in_points=True, outer=True)),
-        cell("yes" if uneven else "no"),
+        cell(("yes" if uneven else "no") if lost.attrition else None),  # judged for plain contrasts alone
     )
 
 
