@@ -153,3 +153,22 @@ def test_a_lock_that_cannot_be_read_is_named_with_its_field(half_run: Trial) -> 
     path.write_bytes(b"\xff")
     with pytest.raises(StudyError, match=r"study\.lock\.json: not UTF-8"):
         locked_plan(half_run.out)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema_version": "9.0.0"}, "this release reads study locks"),
+        ({"config": {"t2": {"delay": "soon"}}}, "config.t2.delay: expected a length such as 7d"),
+    ],
+)
+def test_a_lock_that_no_summary_can_be_made_with_is_not_valid(
+    half_run: Trial, change: dict[str, Any], said: str
+) -> None:
+    path = half_run.out / "study.lock.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | change), encoding="utf-8")
+    for command in ("validate", "summarize", "report"):
+        ended = sip(command, half_run.out)
+        assert ended.code == 2
+        assert f"study.lock.json: {'schema_version' if 'schema_version' in change else ''}" in ended.err
+        assert said in ended.err

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sipbench.errors import RecordError
 from sipbench.protocol.adaptations import AdaptationRecord
@@ -25,7 +25,7 @@ from sipbench.protocol.jsonl import Problem, parse_object, problems, read_text, 
 from sipbench.protocol.manifest import SplitManifest
 from sipbench.protocol.rules import Violation
 from sipbench.protocol.settings import AnalysisSettings, PlannedCell, StudyContext
-from sipbench.protocol.versions import ADAPTATION_RECORD_VERSION, SPLITS_VERSION, upgraded
+from sipbench.protocol.versions import ADAPTATION_RECORD_VERSION, LOCK_VERSION, SPLITS_VERSION, upgraded
 
 __all__ = [
     "ADAPTATIONS",
@@ -33,8 +33,10 @@ __all__ = [
     "RUNS",
     "SPLITS",
     "SUMMARY",
+    "Locked",
     "StudyFolder",
     "check_adaptations",
+    "locked",
     "parse_manifest",
     "read_folder",
 ]
@@ -69,17 +71,14 @@ class _Config(BaseModel):
     t2: _T2 = _T2()
 
 
-class _Lock(BaseModel):
+class Locked(BaseModel):
     """The part of ``study.lock.json`` that an analysis needs."""
 
     name: str | None = None
     analysis: AnalysisSettings = AnalysisSettings()
     planned: tuple[PlannedCell, ...] | None = None
-    allowed: tuple[Any, ...] = ()
+    allowed: tuple[Violation, ...] = ()
     config: _Config = _Config()
-
-
-_VIOLATIONS = TypeAdapter(tuple[Violation, ...])
 
 
 def read_folder(folder: Path) -> StudyFolder:
@@ -91,25 +90,35 @@ def read_folder(folder: Path) -> StudyFolder:
     runs = folder / RUNS
     if not runs.is_file():
         raise RecordError(f"{folder}: no {RUNS} in it; expected a study directory or a file of run records")
-    lock = _Lock()
-    allowed: tuple[Violation, ...] = ()
-    if (path := folder / LOCK).exists():
-        document = _document(path)
-        try:
-            lock = _Lock.model_validate(document)
-            allowed = _VIOLATIONS.validate_python(lock.allowed)
-        except ValidationError as error:
-            raise _invalid(path, error, "the study directory was changed by hand") from None
+    path = folder / LOCK
+    lock = locked(path) if path.exists() else Locked()
     adaptations, manifest = folder / ADAPTATIONS, folder / SPLITS
     context = StudyContext(
         study=lock.name,
         planned=lock.planned,
         adaptations=tuple(_adaptations(adaptations)) if adaptations.exists() else None,
         manifest=_manifest(manifest) if manifest.exists() else None,
-        allowed=allowed,
+        allowed=lock.allowed,
         delay=lock.config.t2.delay,
     )
     return StudyFolder(runs, lock.analysis, context)
+
+
+def locked(path: Path) -> Locked:
+    """Read what an analysis needs from ``study.lock.json``.
+
+    Raises:
+        RecordError: It cannot be read, or is of a version that this release does not know.
+    """
+    document = _document(path)
+    try:
+        if "schema_version" in document:
+            document = upgraded(document, current=LOCK_VERSION, upgrades={}, what="study locks")
+        return Locked.model_validate(document)
+    except ValidationError as error:
+        raise _invalid(path, error, "the study directory was changed by hand") from None
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from None
 
 
 def _document(path: Path) -> Mapping[str, Any]:
@@ -121,7 +130,7 @@ def _document(path: Path) -> Mapping[str, Any]:
 
 
 def _invalid(path: Path, error: ValidationError, what: str) -> RecordError:
-    item = next(problems(path, 0, error, _Lock))
+    item = next(problems(path, 0, error, Locked))
     return RecordError(f"{path}: {item.field}: {item.reason}; {what}")
 
 

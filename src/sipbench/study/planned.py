@@ -19,7 +19,7 @@ from sipbench.benchmarks.base import Agent, Limits
 from sipbench.errors import RecordError, StudyError
 from sipbench.protocol.adaptations import AdaptationRecord
 from sipbench.protocol.digests import EMPTY_TREE
-from sipbench.protocol.folder import ADAPTATIONS, LOCK, SPLITS, check_adaptations
+from sipbench.protocol.folder import ADAPTATIONS, LOCK, SPLITS, check_adaptations, locked
 from sipbench.protocol.jsonl import parse_object, read_text
 from sipbench.protocol.manifest import SplitManifest, TaskEntry
 from sipbench.protocol.records import RunRecord
@@ -223,6 +223,7 @@ def locked_plan(folder: Path) -> LockedPlan | None:
         return None
     try:
         document = parse_object(read_text(path))
+        locked(path)
         if "identity" not in document:
             return None
         lock = _Lock.model_validate(document)
