@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sipbench.errors import EngineError
-from sipbench.sandbox import base
+from sipbench.sandbox import base, hidden
 from sipbench.sandbox.base import Part, prepare
 from sipbench.sandbox.image import Image
 from tests.sandbox.conftest import Place
@@ -101,6 +101,34 @@ def test_what_the_machine_shows_to_its_root_alone_is_not_in_the_box(
     out, errors = asyncio.run(body())
     assert SECRET not in out
     assert out.splitlines() == [".", "./open", "./open/file", "./open/link", "for all"], errors
+
+
+@pytest.mark.parametrize("overlay", [True, False], ids=["overlay", "copy"])
+def test_what_lies_under_another_mount_is_not_in_the_box(
+    small: Place, root_only: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overlay: bool
+) -> None:
+    usr = tmp_path / "usr"
+    (usr / "share/open/file").write_text(SECRET)  # readable to all, and covered by a mount
+    (usr / "share/under").write_text(SECRET)
+    (usr / "a b").mkdir()
+    lines = ["/", str(usr), f"{usr}/share/open", f"{usr}/share/under", f"{usr}/a\\040b", f"{tmp_path}/usr2"]
+    table = "".join(f"1 0 8:1 / {place} rw - ext4 /dev/x rw\n" for place in lines)
+    monkeypatch.setattr(hidden, "_MOUNTS", tmp_path / "mountinfo")
+    (tmp_path / "mountinfo").write_text(table)
+    assert hidden.mounts_below([str(usr)]) == {usr / "share/open", usr / "share/under", usr / "a b"}
+    forget()
+    there = replace(
+        small,
+        base=prepare(small.store, small.machine),
+        machine=replace(small.machine, overlay=overlay),
+    )
+    inside = "cd /usr; ls -d 'a b' share/*; find share/open -type f; cat share/open/* share/under; true"
+
+    async def body() -> str:
+        async with there.box(image=Image(there.base, copied=() if overlay else ("usr",))) as box:
+            return (await box.exec(["/bin/sh", "-c", inside])).text()[0]
+
+    assert asyncio.run(body()).splitlines() == ["a b", "share/open"]
 
 
 def test_a_file_that_is_closed_later_makes_another_base(

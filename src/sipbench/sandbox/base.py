@@ -16,7 +16,6 @@ import hashlib
 import os
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +23,12 @@ from pathlib import Path
 from sipbench.errors import EngineError
 from sipbench.sandbox import policy
 from sipbench.sandbox.bwrap import Machine
+from sipbench.sandbox.hidden import hidden_below, hide, mounts_below
 from sipbench.sandbox.store import Store
 
 __all__ = ["Base", "Part", "prepare"]
 
-_FORMAT = "4"
+_FORMAT = "5"
 _MAX_ETC_FILE = 4 * 1024 * 1024
 Own = Callable[[Path | str], None]
 #: Directories of the root, with their modes; what a distribution expects to exist.
@@ -125,25 +125,18 @@ def _machine_parts() -> tuple[Part, ...]:
 
 @functools.cache
 def _closed() -> tuple[Path, ...]:
-    """Find what the system directories keep from users other than root; sorted.
+    """What a box must not be shown of the system directories; sorted.
 
     Empty for a caller who is not root: the kernel keeps it from the box as well.
 
     Raises:
         EngineError: It cannot be found out.
     """
-    if os.geteuid() != 0:
-        return ()
-    tops = [str(part.below) for part in _machine_parts() if part.below is not None]
-    closed_directory = ["-type", "d", "!", "-perm", "-005", "-print0", "-prune"]
-    closed_file = ["!", "-type", "d", "!", "-type", "l", "!", "-perm", "-004", "-print0"]
-    words = ["find", *tops, "-xdev", *closed_directory, "-o", *closed_file]
-    try:
-        # Its status is no guide: a file that goes away meanwhile is counted as an error.
-        done = subprocess.run(words, capture_output=True, check=False)
-    except FileNotFoundError as error:
-        raise EngineError("the sandbox needs the program 'find' (package findutils)") from error
-    return tuple(sorted(Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name))
+    return hidden_below(_tops()) if os.geteuid() == 0 else ()
+
+
+def _tops() -> list[str]:
+    return [str(part.below) for part in _machine_parts() if part.below is not None]
 
 
 def _stamp(path: Path) -> str:
@@ -215,6 +208,7 @@ def _make(store: Store, base: Base, uid: int) -> None:
     made, own = store.box(name), _owner(uid)
     try:
         made.mkdir(mode=0o700)
+        covered = {path for path in mounts_below(_tops()) if path.is_dir()}
         for part in base.parts:
             tree = made / part.name
             _directory(tree, 0o755, own)
@@ -224,7 +218,7 @@ def _make(store: Store, base: Base, uid: int) -> None:
                 _cover(part.below, tree, own)
                 for path in _closed():
                     if path.is_relative_to(part.below):
-                        _hide(tree / path.relative_to(part.below))
+                        hide(tree / path.relative_to(part.below), own, directory=path in covered)
                 if part.target in ("/", "/usr"):
                     _adapt_system(part.below, tree, "usr/" if part.target == "/" else "", own)
         own(made)
@@ -268,8 +262,7 @@ def _adapt_system(below: Path, tree: Path, prefix: str, own: Own) -> None:
     """Make a distribution's system behave as an image's: pip may install, services do not start."""
     for marker in below.glob(f"{prefix}lib/python3*/EXTERNALLY-MANAGED"):
         place = tree / marker.relative_to(below)
-        if place.parent.is_dir():
-            _hide(place)
+        hide(place, own)
     _write(tree / f"{prefix}sbin/policy-rc.d", _POLICY_RC, 0o755, own)
     binaries = [below / f"{prefix}{name}" for name in ("bin", "local/bin")]
     link = tree / f"{prefix}local/bin/python"
@@ -278,11 +271,6 @@ def _adapt_system(below: Path, tree: Path, prefix: str, own: Own) -> None:
     if missing and (binaries[0] / "python3").exists() and link.parent.is_dir():
         link.symlink_to("/usr/bin/python3")
         own(link)
-
-
-def _hide(place: Path) -> None:
-    """Let an overlay show nothing there: it reads this device as "what is below is gone"."""
-    os.mknod(place, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def _write(path: Path, text: str, mode: int, own: Own) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from sipbench.errors import EngineError
 from sipbench.sandbox.base import Base, Part
 from sipbench.sandbox.bwrap import Machine, Mount, Plan
+from sipbench.sandbox.hidden import is_emptied
 from sipbench.sandbox.layout import Bind, Layout
 from sipbench.sandbox.policy import Policy
 from sipbench.sandbox.store import Store
@@ -192,6 +193,9 @@ def _copy_tree(source: Path, target: Path) -> None:
 def _apply_cover(cover: Path, target: Path) -> None:
     """Apply a cover's few changes (removed markers, added scripts) to a copy."""
     for place, _, files in cover.walk(follow_symlinks=False):
+        if is_emptied(place):
+            _remove(target / place.relative_to(cover))
+            (target / place.relative_to(cover)).mkdir(mode=0o755)
         for name in files:
             path = place / name
             there = target / path.relative_to(cover)
