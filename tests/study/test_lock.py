@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -344,3 +345,33 @@ def test_equal_identities_have_no_changes(begun: Trial) -> None:
     assert changes(identity, identity | {"splits": "x"}) == ["splits.json is another one"]
     (said,) = changes(identity, identity | {"slots": "x"})
     assert "planned in another way" in said
+
+
+# --- what lies where a runner writes
+
+
+@pytest.mark.parametrize("name", [".runner", "study.log"])
+def test_a_link_or_a_pipe_where_the_runner_writes_is_refused(trial: Trial, name: str) -> None:
+    theirs = trial.folder / "theirs.txt"
+    theirs.write_text("precious", encoding="utf-8")
+    trial.out.mkdir()
+    path = trial.out / name
+    path.symlink_to(theirs)
+    with pytest.raises(StudyError, match=f"{name}: it is a symbolic link"):
+        trial.run()
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(StudyError, match=f"{name}: it is a pipe"):
+        trial.run()
+    assert (theirs.read_text(encoding="utf-8"), trial.calls()) == ("precious", [])
+
+
+def test_what_is_written_as_a_whole_does_not_go_through_a_link(trial: Trial) -> None:
+    theirs = trial.folder / "theirs.txt"
+    theirs.write_text("precious", encoding="utf-8")
+    trial.out.mkdir()
+    for name in ("study.lock.json", "summary.json"):
+        (trial.out / f".{name}.partial").symlink_to(theirs)
+    assert trial.run().missing == 0
+    assert theirs.read_text(encoding="utf-8") == "precious"
+    assert lock(trial)["name"] == "trial-study"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sipbench.errors import StudyError
-from sipbench.files import told
+from sipbench.files import kind_of_mode, told
 from sipbench.protocol.folder import ADAPTATIONS, LOCK, RUNS, SPLITS, SUMMARY
 from sipbench.study.plan import StateKey
 
@@ -67,6 +67,8 @@ class StudyDirectory:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._refuse_foreign(text)
+            for path in (self.root / _HOLDER, self.log):
+                _refuse_odd(path)
             handle = (self.root / _HOLDER).open("a+b")
         except OSError as error:
             raise StudyError(f"{self.root}: cannot be used as a study directory: {told(error)}") from None
@@ -98,6 +100,20 @@ class StudyDirectory:
             )
 
 
+def _refuse_odd(path: Path) -> None:
+    """Refuse a link, which would lead what is written to somebody else's file, and a pipe, which never ends.
+
+    Raises:
+        StudyError: It is there, and is no regular file.
+    """
+    try:
+        kind = kind_of_mode(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if kind is not None:
+        raise StudyError(f"{path}: {kind}; remove it, or choose another folder with --out")
+
+
 def _who(holder: str) -> str:
     number = Path(holder).read_bytes()[:20].strip()
     return f" (process {number.decode()})" if number.isdigit() else ""
@@ -111,7 +127,9 @@ def write_whole(path: Path, text: bytes) -> None:
     """
     partial = path.with_name(f".{path.name}{_PARTIAL}")
     try:
-        with partial.open("wb") as handle:
+        # A link that lies there would lead the text to another file.
+        partial.unlink(missing_ok=True)
+        with partial.open("xb") as handle:
             handle.write(text)
             handle.flush()
             os.fsync(handle.fileno())
