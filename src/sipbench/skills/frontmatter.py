@@ -15,7 +15,7 @@ import yaml
 
 from sipbench.skills.rules import Finding
 
-__all__ = ["FrontMatter", "Node", "Split", "read_front_matter", "split"]
+__all__ = ["CONTROL", "FrontMatter", "Node", "Split", "read_front_matter", "split"]
 
 _BOM = b"\xef\xbb\xbf"
 _FENCE = b"---"
@@ -26,7 +26,8 @@ _OTHER_IN_YAML_12 = re.compile(
     r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+"
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+"""A control character other than a tab or a line break."""
 _ODD_BREAK = re.compile(r"[\x85\u2028\u2029]")
 _STR = "tag:yaml.org,2002:str"
 _RESOLVERS: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
@@ -89,7 +90,7 @@ def _front_text(raw: bytes) -> tuple[str, list[Finding]]:
     # Bytes that are no UTF-8 are said where the whole file is looked at.
     text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     found = []
-    for match in _CONTROL.finditer(text):
+    for match in CONTROL.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
         if match.group() != "\x00":
             found.append(Finding("control-character", f"holds U+{ord(match.group()):04X}", line))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -63,7 +64,9 @@ def lint_skill(folder: Path, files: Sequence[TreeFile], data: bytes) -> Iterator
     yield from _description(data)
     yield from _size(data, text)
     yield from _links(files, text)
-    yield from _phrases(text, SKILL_FILE)
+    said = list(_phrases(text, SKILL_FILE))
+    yield from said
+    yield from _escaped(data, {item.rule for item in said})
     for file in files:
         if file.path != SKILL_FILE and file.size <= _MAX_TEXT:
             yield from _other(folder, file)
@@ -126,6 +129,23 @@ def _phrases(text: str, path: str) -> Iterator[Finding]:
                 continue
             what = f"U+{ord(match.group()):04X}" if rule == "lint-hidden-text" else match.group()[:80]
             yield Finding(rule, said.format(what), number, path=path)
+
+
+def _escaped(data: bytes, said: Set[str]) -> Iterator[Finding]:
+    """What stands in the values of the front matter by escapes alone: agents are shown the values."""
+    front = split(data).front
+    nodes = [read_front_matter(front).root] if front is not None else []
+    seen: set[int] = set()
+    while nodes:
+        node = nodes.pop()
+        # An alias stands for a node that was looked at, however often it is named.
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        nodes += node.items
+        for item in _phrases(" ".join(node.text.split()), SKILL_FILE):
+            if item.rule not in said:
+                yield replace(item, line=node.line)
 
 
 def _other(folder: Path, file: TreeFile) -> Iterator[Finding]:

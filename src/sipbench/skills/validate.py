@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sipbench.errors import SkillError
-from sipbench.skills.frontmatter import Node, read_front_matter, split
+from sipbench.skills.frontmatter import CONTROL, Node, read_front_matter, split
 from sipbench.skills.rules import (
     MAX_COMPATIBILITY,
     MAX_DESCRIPTION,
@@ -192,6 +192,9 @@ def _is_string(value: Node, name: str, found: list[Finding]) -> bool:
             else "has no value"
         )
         found.append(Finding("not-a-string", said, value.line, name))
+    if not value.plain and (match := CONTROL.search(value.text)) is not None:
+        said = f"stands for U+{ord(match.group()):04X}; take the escape out"
+        found.append(Finding("control-character", said, value.line, name))
     return value.string
 
 
