@@ -51,7 +51,7 @@ def small_usr(usr: Path) -> None:
 
 
 def forget() -> None:
-    base._closed.cache_clear()
+    hidden._found.cache_clear()
     base._machine_digest.cache_clear()
 
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from sipbench.errors import EngineError
 from sipbench.sandbox import policy
 from sipbench.sandbox.bwrap import Machine
-from sipbench.sandbox.hidden import hidden_below, hide, mounts_below
+from sipbench.sandbox.hidden import hidden_once, hide, look_ahead, mounts_below
 from sipbench.sandbox.store import Store
 
-__all__ = ["Base", "Part", "prepare"]
+__all__ = ["Base", "Part", "look_around", "prepare"]
 
 _FORMAT = "5"
 _MAX_ETC_FILE = 4 * 1024 * 1024
@@ -123,7 +123,6 @@ def _machine_parts() -> tuple[Part, ...]:
     return tuple(parts)
 
 
-@functools.cache
 def _closed() -> tuple[Path, ...]:
     """What a box must not be shown of the system directories; sorted.
 
@@ -132,11 +131,17 @@ def _closed() -> tuple[Path, ...]:
     Raises:
         EngineError: It cannot be found out.
     """
-    return hidden_below(_tops()) if os.geteuid() == 0 else ()
+    return hidden_once(_tops()) if os.geteuid() == 0 else ()
 
 
-def _tops() -> list[str]:
-    return [str(part.below) for part in _machine_parts() if part.below is not None]
+def look_around() -> None:
+    """Begin in the background what `prepare` would wait for."""
+    if os.geteuid() == 0:
+        look_ahead(_tops())
+
+
+def _tops() -> tuple[str, ...]:
+    return tuple(str(part.below) for part in _machine_parts() if part.below is not None)
 
 
 def _stamp(path: Path) -> str:

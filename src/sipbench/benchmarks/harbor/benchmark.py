@@ -73,6 +73,7 @@ class HarborBenchmark(Benchmark):
         self.normalization = f"The verifier's reward, linear from [{low:g}, {high:g}] to [0, 1]."
         self.sandbox = options.sandbox
         sandboxes.check_choice(self.sandbox, options.sandbox_options, base)
+        sandboxes.begin(self.sandbox, options.sandbox_options)
         self.engine = f"harbor {harbor_version()}, {self.sandbox}"
         # An environment of another kind may come to another outcome: it is part of what an attempt is.
         key = f", reward {options.reward_key}" if options.reward_key else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ __all__ = [
     "AUTO",
     "BWRAP",
     "BWRAP_CLASS",
+    "begin",
     "check_choice",
     "check_tasks",
     "environment_config",
@@ -112,6 +114,14 @@ def environment_config(
     except ValueError as error:
         raise ConfigError(f"environment: {error}") from None
     return TrialEnvironmentConfig(**where, kwargs=given, env=values)
+
+
+def begin(sandbox: str, options: Mapping[str, Any]) -> None:
+    """Begin in the background what the first attempt would wait for; nothing is left to be ended."""
+    if sandbox == BWRAP and not options.get("base") and sys.platform.startswith("linux"):
+        from sipbench.sandbox.base import look_around
+
+        look_around()
 
 
 def preflight(config: Any) -> None:
