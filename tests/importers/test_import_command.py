@@ -133,7 +133,7 @@ def test_bad_input_is_one_line_and_status_2(place: Path, arguments: list[str], r
 def test_help_explains_without_reading_anything() -> None:
     done = CliRunner().invoke(app, ["import", "--help"])
     assert done.exit_code == 0
-    assert "sip-v0, runs, tau, tau2" in done.output
+    assert "harbor, runs, sip-v0, tau, tau2" in done.output
 
 
 @pytest.mark.parametrize("kind", ["runs", "sip-v0", "tau", "tau2"])
