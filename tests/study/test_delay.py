@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sipbench import summarize
 from sipbench.protocol.delay import parse_delay
 from sipbench.protocol.records import timestamp
 from sipbench.protocol.vocabulary import Phase
@@ -74,6 +75,23 @@ def test_t2_waits_for_its_delay_and_the_same_command_then_goes_on(trial: Trial) 
     last = trial.run(clock=lambda: due(first))
     assert (last.missing, last.waiting, last.due_at, last.problems) == (0, 0, None, ())
     assert phases(trial) == set(THREE)
+
+
+def test_what_waits_for_t2_is_not_missing_and_what_is_lost_of_it_is(trial: Trial) -> None:
+    waiting = delayed(trial).run()
+    assert waiting.summary is not None
+    for row in waiting.summary.rows:
+        assert row.evaluation.planned == row.evaluation.counted
+        assert all(cell.phase is not Phase.T2 for cell in row.cells)
+        assert "coverage" not in " ".join(warning.code for warning in row.warnings)
+        assert row.delay is not None
+        assert row.delay.due_at == waiting.due_at
+    trial.run(clock=lambda: due(waiting))
+    path = trial.out / "runs.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-4]), encoding="utf-8")
+    rows = summarize(trial.out).rows
+    assert sum(row.evaluation.planned - row.evaluation.counted for row in rows) == 4
 
 
 def test_nothing_is_started_by_a_run_that_only_finds_t2_not_due(

@@ -38,7 +38,7 @@ from sipbench.stats.noise import floor_of, pass_rates, variance_parts
 from sipbench.stats.replay import expected_bias, selection_entry
 from sipbench.stats.spending import Spent, evaluation_cost, learning_cost
 from sipbench.stats.tallies import tallies
-from sipbench.stats.timing import interleaving, last_score, t2_delay, timing_warnings
+from sipbench.stats.timing import begun_plan, interleaving, last_score, t2_delay, timing_warnings
 
 __all__ = ["make_rows"]
 
@@ -52,6 +52,7 @@ class _Arm:
     subject: Subject
     phases: tuple[PhaseIdentity, ...]
     planned: Mapping[CellKey, int] | None
+    begun: Mapping[CellKey, int] | None
     cost: LearningCost | None
     control: ControlChoice
     findings: Mapping[str, Finding]
@@ -77,17 +78,18 @@ def make_rows(
     """
     names = Counter(arm.identity[2] for arm in arms)
     planned = [_planned(arm, context, alone=names[arm.identity[2]] == 1) for arm in arms]
-    phases = [_phases(arm) for arm in arms]
+    phases, end = [_phases(arm) for arm in arms], last_score(arms)
+    begun = [begun_plan(arm, plan, context.delay, end) for arm, plan in zip(arms, planned, strict=True)]
     subjects = [
         _subject(arm, plan, identity, settings, context)
-        for arm, plan, identity in zip(arms, planned, phases, strict=True)
+        for arm, plan, identity in zip(arms, begun, phases, strict=True)
     ]
     made = [
-        _made(subject, plan, identity, subjects, settings, context, spent)
-        for subject, plan, identity in zip(subjects, planned, phases, strict=True)
+        _made(subject, (plan, so_far), identity, subjects, settings, context, spent)
+        for subject, plan, so_far, identity in zip(subjects, planned, begun, phases, strict=True)
     ]
     controls = {id(arm.control.arm) for arm in made if arm.control.arm is not None}
-    after_holm, end = _after_holm(made, settings), last_score(arms)
+    after_holm = _after_holm(made, settings)
     return tuple(
         _row(arm, settings, context, after_holm.get(id(arm)), spent, end, compared=id(arm.table) in controls)
         for arm in made
@@ -109,7 +111,7 @@ def _subject(
 
 def _made(
     subject: Subject,
-    planned: Mapping[CellKey, int] | None,
+    plans: tuple[Mapping[CellKey, int] | None, Mapping[CellKey, int] | None],
     phases: tuple[PhaseIdentity, ...],
     subjects: Sequence[Subject],
     settings: AnalysisSettings,
@@ -125,7 +127,7 @@ def _made(
     cost = None
     if unit is not None:
         cost = learning_cost(subject.arm, unit, spent[subject.arm.identity[2]], subject.path_type)
-    return _Arm(subject, phases, planned, cost, choice, findings)
+    return _Arm(subject, phases, *plans, cost, choice, findings)
 
 
 def _after_holm(arms: Sequence[_Arm], settings: AnalysisSettings) -> dict[int, float]:
@@ -316,7 +318,7 @@ def _planned(arm: ArmTable, context: StudyContext, *, alone: bool) -> Mapping[Ce
 
 
 def _cells(arm: _Arm, settings: AnalysisSettings) -> tuple[Cell, ...]:
-    statuses, planned = arm.table.statuses, arm.planned
+    statuses, planned = arm.table.statuses, arm.begun
     known = {*statuses, *(planned or {})}
     keys = [(phase, split) for phase in Phase for split in Split if (phase, split) in known]
     return tuple(

@@ -21,7 +21,7 @@ from sipbench.protocol.vocabulary import EVALUATION_SPLITS, Phase
 from sipbench.stats._arrays import Floats
 from sipbench.stats.means import ArmTable, CellKey
 
-__all__ = ["APART", "chance_later", "interleaving", "last_score", "t2_delay", "timing_warnings"]
+__all__ = ["APART", "begun_plan", "chance_later", "interleaving", "last_score", "t2_delay", "timing_warnings"]
 
 APART = 0.2
 """From here on, and beyond what a random order gives, arms count as measured apart in time."""
@@ -121,6 +121,22 @@ def t2_delay(
         median_seconds=_round((pairs["began"] - pairs["ended"]).median()),
         n_pairs=pairs.height,
     )
+
+
+def begun_plan(
+    arm: ArmTable, planned: Mapping[CellKey, int] | None, declared: str | None, end: datetime | None
+) -> Mapping[CellKey, int] | None:
+    """The plan without T2 while that waits for its declared delay: nothing of it can be missing yet.
+
+    Args:
+        arm: Its attempts.
+        planned: Planned attempts per phase and split; None if unknown.
+        declared: The delay that the study declares.
+        end: When the last score at T1 was there, of all arms.
+    """
+    if planned is None or _due(arm, planned, declared, end) is None:
+        return planned
+    return {key: n for key, n in planned.items() if key[0] is not Phase.T2}
 
 
 def _round(seconds: object) -> float | None:
