@@ -83,7 +83,9 @@ def test_what_waits_for_t2_is_not_missing_and_what_is_lost_of_it_is(trial: Trial
     for row in waiting.summary.rows:
         assert row.evaluation.planned == row.evaluation.counted
         assert all(cell.phase is not Phase.T2 for cell in row.cells)
-        assert "coverage" not in " ".join(warning.code for warning in row.warnings)
+        codes = [warning.code for warning in row.warnings]
+        assert "coverage" not in " ".join(codes)
+        assert "t2_not_begun" in codes
         assert row.delay is not None
         assert row.delay.due_at == waiting.due_at
     trial.run(clock=lambda: due(waiting))
@@ -92,6 +94,12 @@ def test_what_waits_for_t2_is_not_missing_and_what_is_lost_of_it_is(trial: Trial
     path.write_text("".join(lines[:-4]), encoding="utf-8")
     rows = summarize(trial.out).rows
     assert sum(row.evaluation.planned - row.evaluation.counted for row in rows) == 4
+    # One arm has begun T2 and the other has not: nobody waits any more.
+    kept = [line for line in lines if (r := json.loads(line))["phase"] != "T2" or r["arm"] == "learner"]
+    path.write_text("".join(kept), encoding="utf-8")
+    frozen, learner = (next(r for r in summarize(trial.out).rows if r.arm == arm) for arm in BOTH)
+    assert frozen.evaluation.planned - frozen.evaluation.counted == 5
+    assert learner.evaluation.planned == learner.evaluation.counted
 
 
 def test_nothing_is_started_by_a_run_that_only_finds_t2_not_due(

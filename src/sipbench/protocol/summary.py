@@ -236,6 +236,7 @@ WarningCode = Literal[
     "planned_mismatch",
     "not_interleaved",
     "short_delay",
+    "t2_not_begun",
 ]
 
 

@@ -38,7 +38,7 @@ from sipbench.stats.noise import floor_of, pass_rates, variance_parts
 from sipbench.stats.replay import expected_bias, selection_entry
 from sipbench.stats.spending import Spent, evaluation_cost, learning_cost
 from sipbench.stats.tallies import tallies
-from sipbench.stats.timing import begun_plan, interleaving, last_score, t2_delay, timing_warnings
+from sipbench.stats.timing import begun_plans, interleaving, last_score, t2_delay, timing_warnings
 
 __all__ = ["make_rows"]
 
@@ -79,7 +79,7 @@ def make_rows(
     names = Counter(arm.identity[2] for arm in arms)
     planned = [_planned(arm, context, alone=names[arm.identity[2]] == 1) for arm in arms]
     phases, end = [_phases(arm) for arm in arms], last_score(arms)
-    begun = [begun_plan(arm, plan, context.delay, end) for arm, plan in zip(arms, planned, strict=True)]
+    begun = begun_plans(arms, planned, context.delay, end)
     subjects = [
         _subject(arm, plan, identity, settings, context)
         for arm, plan, identity in zip(arms, begun, phases, strict=True)

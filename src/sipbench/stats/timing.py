@@ -7,7 +7,7 @@ time is a number beside the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -21,7 +21,15 @@ from sipbench.protocol.vocabulary import EVALUATION_SPLITS, Phase
 from sipbench.stats._arrays import Floats
 from sipbench.stats.means import ArmTable, CellKey
 
-__all__ = ["APART", "begun_plan", "chance_later", "interleaving", "last_score", "t2_delay", "timing_warnings"]
+__all__ = [
+    "APART",
+    "begun_plans",
+    "chance_later",
+    "interleaving",
+    "last_score",
+    "t2_delay",
+    "timing_warnings",
+]
 
 APART = 0.2
 """From here on, and beyond what a random order gives, arms count as measured apart in time."""
@@ -123,20 +131,30 @@ def t2_delay(
     )
 
 
-def begun_plan(
-    arm: ArmTable, planned: Mapping[CellKey, int] | None, declared: str | None, end: datetime | None
-) -> Mapping[CellKey, int] | None:
-    """The plan without T2 while that waits for its declared delay: nothing of it can be missing yet.
+def begun_plans(
+    arms: Sequence[ArmTable],
+    planned: Sequence[Mapping[CellKey, int] | None],
+    declared: str | None,
+    end: datetime | None,
+) -> list[Mapping[CellKey, int] | None]:
+    """The plans without T2 while all arms wait for its declared delay: nothing of it can be missing yet.
+
+    Once an arm has begun T2, what the others have not is missing.
 
     Args:
-        arm: Its attempts.
-        planned: Planned attempts per phase and split; None if unknown.
+        arms: The attempts of each arm.
+        planned: Planned attempts of each per phase and split; None if unknown.
         declared: The delay that the study declares.
         end: When the last score at T1 was there, of all arms.
     """
-    if planned is None or _due(arm, planned, declared, end) is None:
-        return planned
-    return {key: n for key, n in planned.items() if key[0] is not Phase.T2}
+    if any(key[0] is Phase.T2 for arm in arms for key in arm.statuses):
+        return list(planned)
+    return [
+        plan
+        if plan is None or _due(arm, plan, declared, end) is None
+        else {key: n for key, n in plan.items() if key[0] is not Phase.T2}
+        for arm, plan in zip(arms, planned, strict=True)
+    ]
 
 
 def _round(seconds: object) -> float | None:
@@ -171,6 +189,10 @@ def timing_warnings(row: Row) -> Iterator[SummaryWarning]:
                     f"{item.later:.0%} of the time an attempt of it began later than one of the control's "
                     "(50% by turns); what changed meanwhile is in its difference",
                 )
+    if row.delay is not None and row.delay.due_at is not None:
+        yield SummaryWarning(
+            code="t2_not_begun", message=f"T2 has not begun; it may from {row.delay.due_at} on"
+        )
     if row.delay is not None and (short := _short(row.delay)) is not None:
         yield SummaryWarning(code="short_delay", message=f"{short}; the study declares {row.delay.declared}")
 
